@@ -12,7 +12,7 @@ use crate::collector::{FactInfo, fact};
 use crate::error::FactsError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 50] = [
+const NAMED: [FactInfo; 66] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -46,6 +46,22 @@ const NAMED: [FactInfo; 50] = [
     fact("server.options.persisted", "", ""),
     fact("server.accounts.over_everything", "", ""),
     fact("server.accounts.may_grant", "", ""),
+    fact("server.accounts.listed.KIND", "", ""),
+    fact("server.accounts.found.KIND", "", ""),
+    fact("server.accounts.powerful", "", ""),
+    fact("server.accounts.over_system", "", ""),
+    fact("server.accounts.common_password", "", ""),
+    fact("server.accounts.from_any_host", "", ""),
+    fact("server.events.late", "", ""),
+    fact("server.events.disabled", "", ""),
+    fact("server.files.cores", "", ""),
+    fact("server.files.dumps", "", ""),
+    fact("server.options.folklore", "", ""),
+    fact("server.replication.CHANNEL.user", "", ""),
+    fact("server.replication.CHANNEL.last_error", "", ""),
+    fact("server.replication.CHANNEL.last_io_error", "", ""),
+    fact("server.upkeep.newest_backup", "", ""),
+    fact("host.drbd.without_flushes", "", ""),
     fact("server.error_log.source", "", ""),
     fact("server.error_log.KIND.last_line", "", ""),
     fact("server.lock_waits.blockers", "", ""),

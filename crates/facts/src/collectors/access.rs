@@ -5,6 +5,7 @@ use time::macros::format_description;
 use time::{OffsetDateTime, PrimitiveDateTime};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::passwords;
 use crate::context::{Context, Depth};
 use crate::der;
 use crate::mounts;
@@ -29,6 +30,26 @@ pub static COLLECTOR: Collector = Collector {
             "server.accounts.may_grant",
             "",
             "accounts beside root and the server's own with GRANT OPTION on all schemas; 20 at most",
+        ),
+        fact(
+            "server.accounts.powerful",
+            "",
+            "accounts beside root and the server's own that may change the server or its accounts (SUPER, SHUTDOWN, CREATE USER, RELOAD with PROCESS) and are not among those over everything; 20 at most",
+        ),
+        fact(
+            "server.accounts.over_system",
+            "",
+            "accounts beside root and the server's own that may write to the schema mysql, or to all schemas by a pattern; 20 at most",
+        ),
+        fact(
+            "server.accounts.common_password",
+            "",
+            "accounts whose password is among the most common ones, or their name with a number, where the server keeps a hash that tells; 20 at most",
+        ),
+        fact(
+            "server.accounts.from_any_host",
+            "",
+            "accounts with a password that may come from any host; 20 at most",
         ),
         fact(
             "server.tls.certificate_left_s",
@@ -63,19 +84,33 @@ macro_rules! wordings {
 const OVER_EVERYTHING: [Wording; 3] =
     wordings!("Insert_priv = 'Y' AND Update_priv = 'Y' AND Delete_priv = 'Y' AND Drop_priv = 'Y'");
 const MAY_GRANT: [Wording; 3] = wordings!("Grant_priv = 'Y'");
+const POWERFUL: [Wording; 3] = wordings!(
+    "(Super_priv = 'Y' OR Shutdown_priv = 'Y' OR Create_user_priv = 'Y' OR (Reload_priv = 'Y' AND Process_priv = 'Y' AND File_priv = 'Y')) AND NOT (Insert_priv = 'Y' AND Update_priv = 'Y' AND Delete_priv = 'Y' AND Drop_priv = 'Y')"
+);
+const FROM_ANY_HOST: [Wording; 3] = wordings!("Host IN ('%', '') AND User <> ''");
+const OVER_SYSTEM: &str = "SELECT CONCAT(User, '@', Host, ' on ', Db) FROM mysql.db WHERE (Db = 'mysql' OR Db = '%') AND (Insert_priv = 'Y' OR Update_priv = 'Y' OR Delete_priv = 'Y' OR Drop_priv = 'Y') AND User NOT IN ('root', 'mysql', 'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema', 'debian-sys-maint') ORDER BY User, Host LIMIT 20";
 
 const NOT_AFTER: &str = "SHOW GLOBAL STATUS LIKE 'Ssl_server_not_after'";
 
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
-    for (id, wordings) in
-        [("server.accounts.over_everything", &OVER_EVERYTHING), ("server.accounts.may_grant", &MAY_GRANT)]
-    {
+    for (id, wordings) in [
+        ("server.accounts.over_everything", &OVER_EVERYTHING),
+        ("server.accounts.may_grant", &MAY_GRANT),
+        ("server.accounts.powerful", &POWERFUL),
+        ("server.accounts.from_any_host", &FROM_ANY_HOST),
+    ] {
         let (_, table) = first_of(sql, wordings);
         let names = table
             .map(|t| t.rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
             .map_err(|e| e.missing("SELECT on schema mysql"));
         readings.put(id, "mysql.user", names);
     }
+    let names = sql
+        .rows(OVER_SYSTEM)
+        .map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
+        .map_err(|e| e.missing("SELECT on schema mysql"));
+    readings.put("server.accounts.over_system", "mysql.db", names);
+    readings.put("server.accounts.common_password", "the accounts' hashes", passwords::common(sql));
     let (from, end) = certificate_end(context, sql);
     let now = OffsetDateTime::now_utc();
     let left = end.map(|end| (end.assume_utc() - now).as_seconds_f64().round());

@@ -25,7 +25,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.error_log.KIND.count",
             "count",
-            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory",
+            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, long_undo",
         ),
         fact(
             "server.error_log.KIND.last_age_s",
@@ -51,7 +51,7 @@ struct Kind {
     errors_only: bool,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 18] = [
     Kind { name: "crash", texts: &["got signal ", "got exception 0x"], errors_only: false },
     Kind { name: "recovery", texts: &["Starting crash recovery"], errors_only: false },
     Kind {
@@ -72,11 +72,65 @@ const KINDS: [Kind; 8] = [
         texts: &["Out of memory", "Cannot allocate memory", "Errcode: 12 "],
         errors_only: false,
     },
+    Kind {
+        name: "stall",
+        texts: &["A long semaphore wait", "Long wait for", "Semaphore wait has lasted", "intended loop took"],
+        errors_only: false,
+    },
+    Kind {
+        name: "io_error",
+        texts: &[
+            "Operating system error number 5 ",
+            "Input/output error",
+            "Errcode: 5 ",
+            "Read-only file system",
+        ],
+        errors_only: false,
+    },
+    Kind {
+        name: "upgrade",
+        texts: &[
+            "run mysql_upgrade",
+            "run mariadb-upgrade",
+            "Incorrect definition of table mysql.",
+            "Column count of mysql.",
+            "Missing system table mysql.",
+        ],
+        errors_only: false,
+    },
+    Kind {
+        name: "missing_file",
+        texts: &[
+            "doesn't exist in engine",
+            "Could not find a valid tablespace",
+            "Cannot open datafile for read-only",
+            "is missing or is not accessible",
+        ],
+        errors_only: false,
+    },
+    Kind {
+        name: "replication",
+        texts: &["Slave SQL", "Replica SQL", "Slave I/O", "Replica I/O", "Slave: ", "Replica: "],
+        errors_only: true,
+    },
+    Kind {
+        name: "plugin",
+        texts: &["Couldn't load plugin", "Can't open shared library"],
+        errors_only: false,
+    },
+    Kind { name: "unsafe", texts: &["Unsafe statement written"], errors_only: false },
+    Kind {
+        name: "file_limit",
+        texts: &["Could not increase number of max_open_files", "Changed limits: "],
+        errors_only: false,
+    },
+    Kind { name: "host_name", texts: &["could not be resolved", "Hostname '"], errors_only: false },
+    Kind { name: "long_undo", texts: &["Difficult to find free blocks"], errors_only: false },
 ];
 
 /// MySQL keeps what it read of the log at its start, and what came since, in a ring in memory.
 const TABLE: [Wording; 1] = [(
-    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' ORDER BY LOGGED DESC LIMIT 5000",
+    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' ORDER BY LOGGED DESC LIMIT 5000",
     &[mysql(80_022..)],
 )];
 

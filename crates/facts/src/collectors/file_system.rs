@@ -1,5 +1,7 @@
 //! The state of one file system: free inodes, recorded errors, and how it writes.
 
+use std::os::unix::fs::FileExt;
+
 use serde_json::Value;
 
 use mydyno_linux::calls::files;
@@ -53,6 +55,14 @@ fn ext(id: &dyn Fn(&str) -> String, source: &Source, device: &str, readings: &Re
         found.map(str::to_owned).ok_or_else(|| Missing::Absent(format!("{options} has no line errors=")))
     });
     readings.put(&id("on_error"), options, on_error);
+    let found = features(source, device);
+    let from = format!("/dev/{device}");
+    readings.put(
+        &id("extents"),
+        from.clone(),
+        found.clone().map(|(_, incompatible)| incompatible & EXTENTS != 0),
+    );
+    readings.put(&id("dir_index"), from, found.map(|(compatible, _)| compatible & DIR_INDEX != 0));
     // Only a file system with a journal has a task that writes it.
     let journal = format!("{folder}/journal_task");
     let there = source.list(&folder).map(|_| match source.read(&journal) {
@@ -60,6 +70,23 @@ fn ext(id: &dyn Fn(&str) -> String, source: &Source, device: &str, readings: &Re
         Err(_) => false,
     });
     readings.put(&id("journal"), journal, there);
+}
+
+/// Bits of the superblock's features (filesystems/ext4 of the kernel, super block).
+const DIR_INDEX: u32 = 0x20;
+const EXTENTS: u32 = 0x40;
+
+/// The compatible and the incompatible features in the superblock of an ext4, which begins at byte 1024.
+fn features(source: &Source, device: &str) -> Read<(u32, u32)> {
+    let path = format!("/dev/{device}");
+    let mut block = [0_u8; 1024];
+    let file = source.open(&path)?;
+    file.read_exact_at(&mut block, 1024).map_err(|e| Missing::Error(format!("{path}: {}", reason(&e))))?;
+    let word = |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
+    match block[0x38..0x3a] {
+        [0x53, 0xef] => Ok((word(0x5c), word(0x60))),
+        _ => Err(Missing::Error(format!("{path} does not begin with the superblock of an ext4"))),
+    }
 }
 
 /// Sum of all kinds of errors of all devices of the file system.

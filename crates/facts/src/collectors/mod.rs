@@ -10,6 +10,7 @@ pub mod cpu;
 pub mod device;
 pub mod error_log;
 pub mod file_system;
+pub mod files;
 pub mod health;
 pub mod innodb;
 pub mod kernel;
@@ -18,6 +19,7 @@ pub mod memory;
 pub mod network;
 pub mod objects;
 pub mod options;
+mod passwords;
 pub mod performance_schema;
 pub mod process;
 pub mod process_memory;
@@ -56,6 +58,7 @@ pub static ALL: &[&Collector] = &[
     &unit::COLLECTOR,
     &storage::COLLECTOR,
     &upkeep::COLLECTOR,
+    &files::COLLECTOR,
     &options::COLLECTOR,
     &server::COLLECTOR,
     &innodb::COLLECTOR,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::schema::statistics::statistics;
+use crate::collectors::sessions::listed;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
@@ -49,6 +50,25 @@ pub static COLLECTOR: Collector = Collector {
         ),
         fact("server.events.enabled", "count", "events that the scheduler is to run"),
         fact(
+            "server.events.late",
+            "",
+            "recurring events that are enabled and have not run for twice their interval; 20 at most",
+        ),
+        fact("server.events.disabled", "", "events that are disabled; 20 at most"),
+        fact(
+            "server.init_connect.set",
+            "count",
+            "1 where the server runs statements for each new connection (init_connect), 0 where it does not; the text is not kept",
+        ),
+        fact(
+            "server.passwords.checked_by",
+            "",
+            "what checks new passwords: validate_password, simple_password_check, cracklib_password_check, or none",
+        ),
+        fact("server.passwords.policy", "", "the policy of validate_password: LOW, MEDIUM or STRONG"),
+        fact("server.passwords.shortest", "count", "characters of the shortest password that it takes"),
+        fact("server.accounts.found.KIND", "", "names of accounts of a kind that was found: 20 at most"),
+        fact(
             "server.accounts.name_as_password",
             "count",
             "accounts whose password is their name, among those with mysql_native_password",
@@ -72,6 +92,10 @@ const INVALID: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM informa
 const PARTITIONS: &str = "SELECT CONCAT(database_name, '.', SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)), COUNT(*) FROM mysql.innodb_table_stats WHERE LOWER(table_name) LIKE '%#p#%' GROUP BY database_name, SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) HAVING COUNT(*) >= 200 ORDER BY COUNT(*) DESC LIMIT 20";
 const EVENTS: &str = "SELECT COUNT(*) FROM information_schema.EVENTS o WHERE o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
 const ENABLED: &str = "SELECT COUNT(*) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED'";
+const INIT_CONNECT: &str =
+    "SELECT COUNT(*) FROM (SELECT @@GLOBAL.init_connect AS statements) s WHERE s.statements <> ''";
+const LATE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND COALESCE(ENDS, NOW()) >= NOW() AND TIMESTAMPDIFF(SECOND, GREATEST(COALESCE(LAST_EXECUTED, CREATED), COALESCE(STARTS, CREATED), CREATED), NOW()) > 2 * INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END AND INTERVAL_VALUE REGEXP '^[0-9]+$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
+const DISABLED: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'DISABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const FILES: &str =
     "SELECT COUNT(*) FROM mysql.user WHERE File_priv = 'Y' AND Super_priv = 'N' AND User <> 'mariadb.sys'";
 
@@ -91,21 +115,64 @@ const NAMED: [Wording; 3] = [
     ),
 ];
 
-fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+/// What checks passwords, by the variables that it brings along.
+fn password_checks(context: &Context, readings: &Readings) {
+    const FROM: &str = "SHOW GLOBAL VARIABLES";
+    if context.variables.is_empty() {
+        let missing = Missing::Error("the server's variables could not be read".to_owned());
+        for id in ["server.passwords.checked_by", "server.passwords.policy", "server.passwords.shortest"] {
+            readings.put::<Value>(id, FROM, Err(missing.clone()));
+        }
+        return;
+    }
+    let checks = ["validate_password", "simple_password_check", "cracklib_password_check"];
+    let there = checks.into_iter().find(|check| context.variables.keys().any(|name| name.starts_with(check)));
+    readings.put("server.passwords.checked_by", FROM, Ok(there.unwrap_or("none")));
+    let first = |names: &[&str]| {
+        let found = names.iter().find_map(|name| context.variable(name)).map(str::to_owned);
+        found.ok_or_else(|| Missing::Absent("nothing that checks passwords tells it".to_owned()))
+    };
+    let policy = first(&["validate_password.policy", "validate_password_policy"]);
+    readings.put("server.passwords.policy", FROM, policy);
+    let shortest = first(&[
+        "validate_password.length",
+        "validate_password_length",
+        "simple_password_check_minimal_length",
+    ]);
+    let shortest = shortest.and_then(|text| {
+        text.parse::<u64>().map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))
+    });
+    readings.put("server.passwords.shortest", FROM, shortest);
+}
+
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    password_checks(context, readings);
     for (id, statement) in [
         ("server.routines.without_definer", ROUTINES),
         ("server.events.without_definer", EVENTS),
         ("server.events.enabled", ENABLED),
+        ("server.init_connect.set", INIT_CONNECT),
         ("server.accounts.may_read_files", FILES),
     ] {
         let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, and EVENT"));
         readings.put(id, statement, rows.and_then(|rows| count(&rows)));
     }
+    for (id, statement) in [("server.events.late", LATE), ("server.events.disabled", DISABLED)] {
+        let rows = sql.rows(statement).map_err(|e| e.missing("EVENT"));
+        let names =
+            rows.map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>());
+        readings.put(id, "information_schema.EVENTS", names);
+    }
     opened(sql, readings);
     partitions(sql, readings);
     let (statement, table) = first_of(sql, &NAMED);
     let rows = table.map_err(|e| e.missing("SELECT on schema mysql")).map(|table| table.rows);
-    readings.put("server.accounts.name_as_password", statement, rows.and_then(|rows| count(&rows)));
+    let found = rows.and_then(|rows| count(&rows));
+    let number = found.clone().map(|found| found.as_u64().unwrap_or(0));
+    listed(sql, "server.accounts.found.name_as_password", statement, &number, readings);
+    readings.put("server.accounts.name_as_password", statement, found);
+    let files = readings.value("server.accounts.may_read_files").and_then(|found| found.as_u64());
+    listed(sql, "server.accounts.found.may_read_files", FILES, &Ok(files.unwrap_or(0)), readings);
 }
 
 /// Triggers and views: the server opens each table, or each view, for them, so they are asked for up to some thousand only.

@@ -45,6 +45,11 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "groups of these files that this server does not read: file, line, group",
         ),
+        fact(
+            "server.options.folklore",
+            "",
+            "words of old advice in the comments of these files: file, line, word (oom_score, pdflush, svctm, nobarrier)",
+        ),
         fact("server.options.command_line", "", "options of the command line: name and value"),
         fact("server.options.persisted", "", "settings in mysqld-auto.cnf: name and value"),
     ],
@@ -113,7 +118,12 @@ fn files(
         let groups = groups(&family, number, start.suffix.as_deref());
         let (homes, home) = homes(source, server);
         let files = start.files(built_in(source, server, &family), &homes, home.as_deref());
-        let mut reading = read(source, &prefix?, &files, &groups);
+        let prefix = prefix?;
+        let mut reading = read(source, &prefix, &files, &groups);
+        let were_read = reading.files.iter().filter(|file| file.not_read.is_none());
+        let words: Vec<Value> =
+            were_read.flat_map(|file| folklore(source, &prefix, &file.path)).take(20).collect();
+        readings.put("server.options.folklore", from, Ok(words));
         for named in start.only.iter().chain(&start.extra) {
             reading.require(named);
         }
@@ -127,6 +137,22 @@ fn files(
         let source = if id == "server.options.groups" { "the server's version" } else { from };
         readings.put(id, source, Ok(value));
     }
+}
+
+/// Words of old advice in the comments of an option file.
+fn folklore(source: &Source, prefix: &str, path: &str) -> Vec<Value> {
+    const WORDS: [&str; 4] = ["oom_score", "pdflush", "svctm", "nobarrier"];
+    let text = source.text_within(&format!("{prefix}{path}"), LARGEST_FILE).unwrap_or_default();
+    let mut found = Vec::new();
+    for (place, line) in text.lines().enumerate() {
+        let whole = line.trim_start().strip_prefix(';');
+        let comment = whole.or_else(|| line.split_once('#').map(|(_, comment)| comment));
+        let comment = comment.unwrap_or_default().to_ascii_lowercase();
+        for word in WORDS.iter().filter(|word| comment.contains(**word)) {
+            found.push(json!({"file": path, "line": place + 1, "word": word}));
+        }
+    }
+    found
 }
 
 /// The option file path compiled into a MySQL that was not packaged for a distribution, as reported by releases 5.5 to
@@ -193,6 +219,17 @@ mod tests {
             values(&serde_json::from_str(text).unwrap(), &mut found);
             assert_eq!(found, [json!({"name": "max_connections", "value": "7"})]);
         }
+    }
+
+    #[test]
+    fn words_of_old_advice_are_found_in_comments_only() {
+        let text = "[mysqld]\n# pdflush writes late, see svctm\n; NOBARRIER is safe here\nsocket = /run/svctm # oom_score\n";
+        let (_tree, source) = crate::tree::tree(&[("etc/my.cnf", text)]);
+        let found = folklore(&source, "", "/etc/my.cnf");
+        let lines: Vec<(&Value, &Value)> = found.iter().map(|f| (&f["line"], &f["word"])).collect();
+        let expected = [(2, "pdflush"), (2, "svctm"), (3, "nobarrier"), (4, "oom_score")];
+        let expected: Vec<(Value, Value)> = expected.iter().map(|(n, w)| (json!(n), json!(w))).collect();
+        assert_eq!(lines, expected.iter().map(|(n, w)| (n, w)).collect::<Vec<_>>());
     }
 
     #[test]

@@ -23,6 +23,16 @@ pub static COLLECTOR: Collector = Collector {
             "daemons that run and bear on a database server: those that kill, balance, tune or set the clock",
         ),
         fact("host.other_servers", "", "other database servers of this host: name, pid and rss_bytes"),
+        fact(
+            "host.sshd.oom_score_adj",
+            "",
+            "how readily the kernel kills sshd when memory runs out; -1000 is never",
+        ),
+        fact(
+            "host.drbd.without_flushes",
+            "",
+            "files of DRBD's configuration that switch the flushes of its disks off",
+        ),
         fact("host.tuned.profile", "", "active profile of tuned"),
     ],
     run: Run::Host(run),
@@ -63,6 +73,10 @@ fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let server = context.server.as_ref().ok().map(|process| process.pid);
     let found = programs(source, server);
+    let sshd =
+        found.clone().and_then(|f| f.sshd.ok_or_else(|| Missing::Absent("sshd does not run".to_owned())));
+    readings.put("host.sshd.oom_score_adj", "/proc/PID/oom_score_adj", sshd);
+    readings.put("host.drbd.without_flushes", "/etc/drbd.d", without_flushes(source));
     readings.put::<Value>("host.daemons", "/proc/*/comm", found.clone().map(|f| f.daemons.into()));
     readings.put::<Value>("host.other_servers", "/proc/*/status", found.map(|f| f.servers.into()));
     let path =
@@ -81,6 +95,29 @@ fn run(context: &Context, readings: &Readings) {
 struct Found {
     daemons: Vec<String>,
     servers: Vec<Value>,
+    /// The lowest oom_score_adj of the processes named sshd: that of the one that listens.
+    sshd: Option<i64>,
+}
+
+/// Files of DRBD that switch flushes off, as in `disk-flushes no;`, or `no-disk-flushes;` of version 8.3.
+fn without_flushes(source: &Source) -> Read<Vec<Value>> {
+    if !source.exists("/sys/module/drbd") {
+        return Err(Missing::Absent("DRBD is not loaded".to_owned()));
+    }
+    let folder = "/etc/drbd.d";
+    let names = source.list(folder).unwrap_or_default();
+    let files = names.iter().map(|name| format!("{folder}/{name}")).chain(["/etc/drbd.conf".to_owned()]);
+    let off = |path: &String| {
+        let text = source.text_within(path, 1 << 20).unwrap_or_default();
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let mut words =
+            lines.map(|line| line.trim_end_matches(';').split_ascii_whitespace().collect::<Vec<_>>());
+        words.any(|words| {
+            matches!(words[..], ["disk-flushes" | "md-flushes", "no"])
+                || matches!(words[..], ["no-disk-flushes" | "no-md-flushes"])
+        })
+    };
+    Ok(files.filter(off).map(Value::from).collect())
 }
 
 fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
@@ -97,6 +134,11 @@ fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
     for pid in pids {
         // The process may have ended since it was listed.
         let Ok(name) = source.read(&format!("/proc/{pid}/comm")) else { continue };
+        if name == "sshd" {
+            let score = source.read(&format!("/proc/{pid}/oom_score_adj")).ok();
+            let score = score.and_then(|text| text.trim().parse::<i64>().ok());
+            found.sshd = found.sshd.into_iter().chain(score).min();
+        }
         if let Some((_, daemon)) = DAEMONS.iter().find(|(cut, _)| *cut == name)
             && !found.daemons.iter().any(|known| known == daemon)
         {

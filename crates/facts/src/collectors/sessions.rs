@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::bounds::shortened;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::server::typed;
 use crate::context::{Context, Depth};
@@ -34,6 +35,21 @@ pub static COLLECTOR: Collector = Collector {
             "how long the longest of them has waited; 0 when there is none",
         ),
         fact(
+            "server.sessions.global_lock_waits",
+            "count",
+            "sessions that wait for the global read lock, a backup lock, a flush of tables or a lock on a whole table",
+        ),
+        fact(
+            "server.sessions.global_lock_wait_longest_s",
+            "s",
+            "how long the longest of them has waited; 0 when there is none",
+        ),
+        fact(
+            "server.sessions.dumps",
+            "count",
+            "sessions that read a whole table as mysqldump and mariadb-dump do",
+        ),
+        fact(
             "server.replication.channels",
             "count",
             "channels that this server replicates from; 0 is no replica",
@@ -41,7 +57,12 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.replication.CHANNEL.NAME",
             "",
-            "state of a channel: io_running, sql_running, lag_s, delay_s (as ordered), heartbeat_s (how often a source without news says so), last_errno, last_io_errno, gtid_mode",
+            "state of a channel: io_running, sql_running, lag_s, delay_s (as ordered), heartbeat_s (how often a source without news says so), last_errno, last_io_errno, last_error, last_io_error, gtid_mode, encrypted, user (of the source), until (condition), skips (events that are still to be skipped), retry_s (between attempts to connect), filters",
+        ),
+        fact(
+            "server.gtid.own",
+            "count",
+            "on a replica, in MySQL transactions with this server's own id, in MariaDB domains whose last one has it",
         ),
         fact("server.accounts.total", "count", "accounts, roles included"),
         fact("server.accounts.anonymous", "count", "accounts without a user name"),
@@ -62,6 +83,7 @@ pub static COLLECTOR: Collector = Collector {
             "grants to everybody on schemas whose names begin with test",
         ),
         fact("server.accounts.without_password", "count", "accounts that log in without a password"),
+        fact("server.accounts.listed.KIND", "", "names of accounts of a kind that was found: 20 at most"),
         fact("server.accounts.plugin.NAME", "count", "accounts by authentication plugin"),
         fact("server.plugin.NAME", "", "a plugin: status, type, library"),
         fact("server.engine.NAME", "", "support of a storage engine: DEFAULT, YES, NO, DISABLED"),
@@ -81,7 +103,7 @@ pub static COLLECTOR: Collector = Collector {
 };
 
 /// MySQL 8 shows a replica's applier threads as statements of `system user` that run for as long as nothing arrives.
-const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute') AND USER NOT IN ('system user', 'event_scheduler'), TIME, 0)), 0), SUM(STATE LIKE 'Waiting for % metadata lock'), COALESCE(MAX(IF(STATE LIKE 'Waiting for % metadata lock', TIME, 0)), 0) FROM information_schema.PROCESSLIST";
+const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute') AND USER NOT IN ('system user', 'event_scheduler'), TIME, 0)), 0), SUM(STATE LIKE 'Waiting for % metadata lock'), COALESCE(MAX(IF(STATE LIKE 'Waiting for % metadata lock', TIME, 0)), 0), SUM(STATE IN ('Waiting for global read lock', 'Waiting for commit lock', 'Waiting for backup lock', 'Waiting for table flush', 'Waiting for table level lock')), COALESCE(MAX(IF(STATE IN ('Waiting for global read lock', 'Waiting for commit lock', 'Waiting for backup lock', 'Waiting for table flush', 'Waiting for table level lock'), TIME, 0)), 0), SUM(INFO LIKE 'SELECT /*!40001 SQL_NO_CACHE */%') FROM information_schema.PROCESSLIST";
 const PLUGINS: &str =
     "SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE, PLUGIN_LIBRARY FROM information_schema.PLUGINS";
 const ENGINES: &str = "SELECT ENGINE, SUPPORT FROM information_schema.ENGINES";
@@ -92,12 +114,17 @@ const BY_HOST_NAME: &str = "SELECT COUNT(*) FROM mysql.user WHERE Host REGEXP '[
 const TEST_GRANTS: &str = "SELECT COUNT(*) FROM mysql.db WHERE User IN ('', 'PUBLIC') AND Db LIKE 'test%'";
 
 /// In MySQL a role is a locked account; elsewhere it has no host.
-const ADMINISTRATORS: [Wording; 4] = [
+const ADMINISTRATORS: [Wording; 5] = [
     // The view mysql.user does not show which accounts are locked. A role has an empty host, and an account with an
     // empty host matches every host.
     (
         "SELECT COUNT(*) FROM mysql.user u JOIN mysql.global_priv p ON p.User = u.User AND p.Host = u.Host WHERE u.Super_priv = 'Y' AND (u.Host REGEXP '^[%.:]*%[%.:]*$' OR u.Host IN ('', '0.0.0.0/0.0.0.0', '::/0')) AND COALESCE(JSON_VALUE(p.Priv, '$.is_role'), '0') NOT IN ('1', 'true') AND COALESCE(JSON_VALUE(p.Priv, '$.account_locked'), '0') NOT IN ('1', 'true')",
         &[mariadb(100_400..)],
+    ),
+    // By themselves, by a dynamic privilege that gives as much, or by a role.
+    (
+        "SELECT COUNT(*) FROM mysql.user u WHERE (u.Super_priv = 'Y' OR EXISTS (SELECT 1 FROM mysql.global_grants g WHERE g.USER = u.User AND g.HOST = u.Host AND g.PRIV IN ('SYSTEM_VARIABLES_ADMIN', 'SET_USER_ID', 'SET_ANY_DEFINER', 'ROLE_ADMIN', 'SYSTEM_USER')) OR EXISTS (SELECT 1 FROM mysql.role_edges e JOIN mysql.user r ON r.User = e.FROM_USER AND r.Host = e.FROM_HOST WHERE e.TO_USER = u.User AND e.TO_HOST = u.Host AND r.Super_priv = 'Y')) AND (u.Host REGEXP '^[%.:]*%[%.:]*$' OR u.Host IN ('', '0.0.0.0/0', '0.0.0.0/0.0.0.0', '::/0')) AND u.account_locked = 'N'",
+        &[mysql(80_004..)],
     ),
     (
         "SELECT COUNT(*) FROM mysql.user WHERE Super_priv = 'Y' AND (Host REGEXP '^[%.:]*%[%.:]*$' OR Host IN ('', '0.0.0.0/0', '0.0.0.0/0.0.0.0', '::/0')) AND account_locked = 'N'",
@@ -171,9 +198,9 @@ const HEARTBEATS: [Wording; 1] = [(
     &[mysql(50_702..)],
 )];
 
-fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     sessions(sql, readings);
-    replication(sql, readings);
+    replication(context, sql, readings);
     accounts(sql, readings);
     plugins(sql, readings);
     origins(sql, readings);
@@ -204,6 +231,9 @@ fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
         "longest_query_s",
         "metadata_lock_waits",
         "metadata_lock_wait_longest_s",
+        "global_lock_waits",
+        "global_lock_wait_longest_s",
+        "dumps",
     ];
     for (place, id) in ids.iter().enumerate() {
         readings.put(&format!("server.sessions.{id}"), SESSIONS, count(&row, place));
@@ -221,7 +251,7 @@ fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {
     Err(Missing::Denied("this account sees only its own sessions; it needs PROCESS".to_owned()))
 }
 
-fn replication(sql: &mut ReadOnly<'_>, readings: &Readings) {
+fn replication(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &REPLICATION);
     let table = table.map_err(|e| e.missing("REPLICATION CLIENT (REPLICA MONITOR in MariaDB)"));
     readings.put(
@@ -229,7 +259,15 @@ fn replication(sql: &mut ReadOnly<'_>, readings: &Readings) {
         statement,
         table.as_ref().map(|t| t.rows.len()).map_err(Clone::clone),
     );
-    let Ok(table) = table else { return };
+    let table = match table {
+        Ok(table) => table,
+        Err(missing) => return readings.put::<Value>("server.gtid.own", statement, Err(missing)),
+    };
+    let own = match table.rows.is_empty() {
+        true => Err(Missing::Absent("this server is no replica".to_owned())),
+        false => own_transactions(context),
+    };
+    readings.put("server.gtid.own", "SHOW GLOBAL VARIABLES", own);
     let heartbeats = match table.rows.is_empty() {
         true => Ok(vec![]),
         false => first_of(sql, &HEARTBEATS)
@@ -251,17 +289,75 @@ fn replication(sql: &mut ReadOnly<'_>, readings: &Readings) {
             ("heartbeat_s", ["Slave_heartbeat_period", "Slave_heartbeat_period"]),
             ("last_errno", ["Last_Errno", "Last_SQL_Errno"]),
             ("last_io_errno", ["Last_IO_Errno", "Last_IO_Errno"]),
+            ("last_error", ["Last_SQL_Error", "Last_Error"]),
+            ("last_io_error", ["Last_IO_Error", "Last_IO_Error"]),
             ("gtid_mode", ["Using_Gtid", "Auto_Position"]),
+            ("encrypted", ["Source_SSL_Allowed", "Master_SSL_Allowed"]),
+            ("user", ["Source_User", "Master_User"]),
+            ("until", ["Until_Condition", "Until_Condition"]),
+            ("skips", ["Skip_Counter", "SQL_Skip_Counter"]),
+            ("retry_s", ["Connect_Retry", "Connect_Retry"]),
         ] {
             let text = cell(&names);
             let value = match text {
+                text if fact.ends_with("_error") => Ok(shortened(text.to_owned(), LONGEST_ERROR).into()),
                 "" if fact == "heartbeat_s" => heartbeat(channel, &heartbeats),
                 "" => Err(Missing::Absent(format!("the server does not tell {}", names[0]))),
                 text => Ok(typed(fact, text)),
             };
             readings.put(&format!("server.replication.{channel}.{fact}"), statement, value);
         }
+        let set = FILTERS.iter().filter(|name| !cell(&[name]).is_empty());
+        let filters: Vec<Value> = set.map(|name| Value::from(*name)).collect();
+        readings.put(&format!("server.replication.{channel}.filters"), statement, Ok(filters));
     }
+}
+
+/// Longest text of an error that is kept, in bytes.
+const LONGEST_ERROR: usize = 200;
+
+/// Columns of a channel's status that hold filters, however these were set.
+const FILTERS: [&str; 7] = [
+    "Replicate_Do_DB",
+    "Replicate_Ignore_DB",
+    "Replicate_Do_Table",
+    "Replicate_Ignore_Table",
+    "Replicate_Wild_Do_Table",
+    "Replicate_Wild_Ignore_Table",
+    "Replicate_Do_Domain_Ids",
+];
+
+/// Transactions that began on this server, by its global ids: on a replica that was never a source they are changes that its
+/// source does not have.
+fn own_transactions(context: &Context) -> Read<u64> {
+    if let Some(uuid) = context.variable("server_uuid") {
+        let executed = context
+            .variables
+            .get("gtid_executed")
+            .ok_or_else(|| Missing::Absent("this server has no gtid_executed".to_owned()))?;
+        return Ok(transactions_of(executed, uuid));
+    }
+    let last = context
+        .variables
+        .get("gtid_binlog_pos")
+        .ok_or_else(|| Missing::Absent("this server has no gtid_binlog_pos".to_owned()))?;
+    let id = context.variable("server_id").unwrap_or_default();
+    Ok(last.split(',').filter(|gtid| gtid.trim().split('-').nth(1) == Some(id)).count() as u64)
+}
+
+/// Transactions of one server in a set of MySQL's global ids, as in `uuid:1-5:8,uuid:1`. Tags, which are no intervals, are
+/// passed by.
+fn transactions_of(set: &str, uuid: &str) -> u64 {
+    let intervals = set.split(',').filter_map(|part| {
+        let (owner, rest) = part.trim().split_once(':')?;
+        owner.eq_ignore_ascii_case(uuid).then_some(rest)
+    });
+    let length = |interval: &str| {
+        let (first, last) = interval.split_once('-').unwrap_or((interval, interval));
+        let (first, last) = (first.trim().parse::<u64>().ok()?, last.trim().parse::<u64>().ok()?);
+        Some(last.saturating_sub(first) + 1)
+    };
+    intervals.flat_map(|rest| rest.split(':')).filter_map(length).sum()
 }
 
 /// The heartbeat period of a channel. In MySQL the default channel has no name.
@@ -287,7 +383,9 @@ fn accounts(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let row = table.map_err(|e| e.missing("SELECT on mysql.user")).and_then(|table| {
         table.rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
     });
-    readings.put("server.accounts.administrators_from_anywhere", statement, count(&row, 0));
+    let found = count(&row, 0);
+    listed(sql, "server.accounts.listed.administrators_from_anywhere", statement, &found, readings);
+    readings.put("server.accounts.administrators_from_anywhere", statement, found);
     let row = one_row(sql, BY_HOST_NAME, "SELECT on mysql.user");
     readings.put("server.accounts.by_host_name", BY_HOST_NAME, count(&row, 0));
     let row = one_row(sql, TEST_GRANTS, "SELECT on mysql.db");
@@ -296,12 +394,35 @@ fn accounts(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let row = table.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|table| {
         table.rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
     });
-    readings.put("server.accounts.without_password", statement, count(&row, 0));
+    let found = count(&row, 0);
+    listed(sql, "server.accounts.listed.without_password", statement, &found, readings);
+    readings.put("server.accounts.without_password", statement, found);
     for row in sql.rows(ACCOUNT_PLUGINS).unwrap_or_default() {
         let name =
             row.first().cloned().flatten().filter(|n| !n.is_empty()).unwrap_or_else(|| "none".to_owned());
         readings.put(&format!("server.accounts.plugin.{name}"), ACCOUNT_PLUGINS, count(&Ok(row), 1));
     }
+}
+
+/// The names of accounts that a statement has counted, where there are any. The statement counts rows of a table of accounts,
+/// whose alias, if it has one, is `u`.
+pub(super) fn listed(
+    sql: &mut ReadOnly<'_>,
+    id: &str,
+    statement: &str,
+    found: &Read<u64>,
+    readings: &Readings,
+) {
+    if !found.as_ref().is_ok_and(|found| *found > 0) {
+        return;
+    }
+    let alias = if statement.contains("mysql.user u ") { "u." } else { "" };
+    let names = format!("SELECT CONCAT({alias}User, '@', {alias}Host)");
+    let names = format!("{} LIMIT 20", statement.replacen("SELECT COUNT(*)", &names, 1));
+    let rows = sql.rows(&names).map_err(|e| e.missing("SELECT on schema mysql"));
+    let names =
+        rows.map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>());
+    readings.put(id, "the table of accounts", names);
 }
 
 fn plugins(sql: &mut ReadOnly<'_>, readings: &Readings) {
@@ -344,5 +465,19 @@ fn origins(sql: &mut ReadOnly<'_>, readings: &Readings) {
                 Ok::<Value, Missing>(typed(&name, default)),
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transactions_of_one_server_are_counted_over_all_intervals_of_its_id() {
+        let set = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:8,\n4e11fa47-71ca-11e1-9e33-c80aa9429562:1-100";
+        assert_eq!(transactions_of(set, "3E11FA47-71CA-11E1-9E33-C80AA9429562"), 6);
+        assert_eq!(transactions_of(set, "5e11fa47-71ca-11e1-9e33-c80aa9429562"), 0);
+        assert_eq!(transactions_of("4e11fa47:tag:1-3:9", "4e11fa47"), 4);
+        assert_eq!(transactions_of("", "4e11fa47"), 0);
     }
 }

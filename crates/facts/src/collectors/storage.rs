@@ -40,6 +40,12 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "what an ext2, ext3 or ext4 does on an error, by its mount or its superblock: continue, remount-ro or panic",
         ),
+        fact("storage.ROLE.extents", "", "whether an ext4 writes new files as extents, by its superblock"),
+        fact(
+            "storage.ROLE.dir_index",
+            "",
+            "whether an ext4 finds names in a folder by an index, by its superblock",
+        ),
         fact("storage.ROLE.journal", "", "whether an ext2, ext3 or ext4 has a journal"),
         fact("storage.ROLE.no_cow", "", "whether new files in the folder are written in place (btrfs)"),
         fact("storage.ROLE.device", "", "block device of the file system"),

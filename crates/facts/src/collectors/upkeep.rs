@@ -1,5 +1,7 @@
 //! What on the host takes care of the server's data: jobs that make backups, and permissions of the data directory.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde_json::Value;
 
 use crate::collector::{Collector, Cost, Run, fact};
@@ -20,6 +22,13 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "files of cron and systemd on the server's host that name a program which makes backups of databases; 20 at most",
         ),
+        fact("server.upkeep.backups_running", "", "programs for backups that run on the server's host now"),
+        fact(
+            "server.upkeep.newest_backup_age_s",
+            "s",
+            "age of the newest file of a backup in the folders that such jobs name, and in usual ones as /var/backups and /backup",
+        ),
+        fact("server.upkeep.newest_backup", "", "that file"),
         fact("server.upkeep.datadir_mode", "", "permissions of the data directory, as octal digits"),
         fact(
             "server.upkeep.datadir_open",
@@ -66,7 +75,17 @@ fn run(context: &Context, readings: &Readings) {
         Ok(server) => server,
         Err(missing) => return readings.rest_is("/etc/cron.d", missing),
     };
-    readings.put("server.upkeep.backup_jobs", "cron and systemd", backup_jobs(&context.source));
+    let jobs = backup_jobs(&context.source);
+    let newest = match &jobs {
+        Ok((_, folders)) => newest(&context.source, folders),
+        Err(missing) => Err(missing.clone()),
+    };
+    readings.put("server.upkeep.backup_jobs", "cron and systemd", jobs.map(|(jobs, _)| jobs));
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let age = newest.clone().map(|(_, written_s)| now_s.saturating_sub(written_s));
+    readings.put("server.upkeep.newest_backup_age_s", "folders of backups", age);
+    readings.put("server.upkeep.newest_backup", "folders of backups", newest.map(|(path, _)| path));
+    readings.put("server.upkeep.backups_running", "/proc/*/comm", running(&context.source));
     let mode = || -> Read<(String, u32)> {
         let datadir = context
             .variable("datadir")
@@ -81,8 +100,9 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("server.upkeep.datadir_open", from, mode.map(|mode| mode & 0o005 != 0));
 }
 
-/// Files that name such a program outside comments. Files of other users' jobs are read by root only.
-fn backup_jobs(source: &Source) -> Read<Vec<Value>> {
+/// Files that name such a program outside comments, and the folders that these lines name. Files of other users' jobs are
+/// read by root only.
+fn backup_jobs(source: &Source) -> Read<(Vec<Value>, Vec<String>)> {
     let mut files = vec!["/etc/crontab".to_owned()];
     for folder in FOLDERS {
         match source.list(folder) {
@@ -91,11 +111,91 @@ fn backup_jobs(source: &Source) -> Read<Vec<Value>> {
             Err(_) => {}
         }
     }
-    let names_one = |path: &String| {
-        let text = source.text_within(path, LARGEST).unwrap_or_default();
-        text.lines().filter(|line| !line.trim_start().starts_with('#')).any(makes_backups)
-    };
-    Ok(files.into_iter().filter(names_one).take(20).map(Value::from).collect())
+    let (mut jobs, mut folders) = (Vec::new(), Vec::new());
+    for path in files {
+        let text = source.text_within(&path, LARGEST).unwrap_or_default();
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        let calls: Vec<&str> = lines.filter(|line| makes_backups(line)).collect();
+        if !calls.is_empty() {
+            jobs.push(Value::from(path));
+            folders.extend(calls.into_iter().flat_map(folders_of));
+        }
+    }
+    jobs.truncate(20);
+    Ok((jobs, folders))
+}
+
+/// Folders of the absolute paths in a line, and these paths themselves where they may be folders.
+fn folders_of(line: &str) -> Vec<String> {
+    let separators = |c: char| c.is_whitespace() || ['=', '>', '"', '\'', ';', '|', '(', ')'].contains(&c);
+    let paths = line.split(separators).filter(|word| word.starts_with('/') && word.len() > 1);
+    let parts = paths.flat_map(|path| {
+        let bare = path.split(['$', '%', '`', '*', '\\']).next().unwrap_or(path);
+        let folder = bare.rsplit_once('/').map_or("", |(folder, _)| folder);
+        [bare.trim_end_matches('/').to_owned(), folder.to_owned()]
+    });
+    const NONE: [&str; 8] = ["", "/bin", "/usr/bin", "/usr/local/bin", "/usr/sbin", "/etc", "/dev", "/tmp"];
+    parts.filter(|path| !NONE.contains(&path.as_str()) && !path.starts_with("/etc/")).collect()
+}
+
+/// Folders in which backups usually lie.
+const USUAL: [&str; 10] = [
+    "/backup",
+    "/backups",
+    "/data/backup",
+    "/mnt/backup",
+    "/srv/backup",
+    "/srv/backups",
+    "/var/backup",
+    "/var/backups/mysql",
+    "/var/backups/mariadb",
+    "/var/lib/mysql-backups",
+];
+
+/// Files of backups that are looked at.
+const MOST_FILES: usize = 2000;
+
+/// The newest file whose name is that of a dump or an archive, with when it was written; folders within a folder are looked
+/// into as well, as each backup of a copying program is one.
+fn newest(source: &Source, named: &[String]) -> Read<(String, u64)> {
+    const PARTS: [&str; 8] =
+        [".sql", ".xb", ".mb", "dump", "backup", "xtrabackup_", "mariadb_backup_", ".tar"];
+    let mut found: Option<(String, u64)> = None;
+    let mut left = MOST_FILES;
+    let mut folders: Vec<(String, bool)> = USUAL.iter().map(|path| ((*path).to_owned(), true)).collect();
+    folders.extend(named.iter().map(|path| (path.clone(), true)));
+    while let Some((folder, outer)) = folders.pop() {
+        for name in source.list(&folder).unwrap_or_default() {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            let path = format!("{folder}/{name}");
+            let Ok(file) = source.stat(&path) else { continue };
+            let is_folder = file.mode & 0o170_000 == 0o040_000;
+            if is_folder && outer {
+                folders.push((path, false));
+            } else if !is_folder && PARTS.iter().any(|part| name.contains(part)) {
+                let newer = found.as_ref().is_none_or(|(_, written_s)| file.modified_s > *written_s);
+                found = if newer { Some((path, file.modified_s)) } else { found };
+            }
+        }
+    }
+    found.ok_or_else(|| Missing::Absent("no file of a backup was found on this host".to_owned()))
+}
+
+/// Programs that make a backup now, by the names of their processes, which the kernel cuts after 15 bytes.
+fn running(source: &Source) -> Read<Vec<Value>> {
+    const NAMES: [&str; 7] =
+        ["mysqldump", "mariadb-dump", "mysqlpump", "mydumper", "xtrabackup", "mariabackup", "mariadb-backup"];
+    let mut found = Vec::new();
+    for pid in source.list("/proc")?.iter().filter(|name| name.bytes().all(|b| b.is_ascii_digit())) {
+        let Ok(name) = source.read(&format!("/proc/{pid}/comm")) else { continue };
+        if NAMES.contains(&name.as_str()) && !found.contains(&Value::from(name.as_str())) {
+            found.push(Value::from(name));
+        }
+    }
+    Ok(found)
 }
 
 /// Whether a line calls one of the programs, or a script with a name of its own, as in /usr/local/bin/db-backup.sh.
@@ -119,7 +219,8 @@ mod tests {
             ("var/spool/cron/crontabs/dba", "0 4 * * * /usr/local/bin/db-backup.sh\n"),
             ("etc/systemd/system/x.service", "[Service]\nExecStart=/usr/bin/mariadb-backup --backup\n"),
         ]);
-        let found = backup_jobs(&source).unwrap();
+        let (found, folders) = backup_jobs(&source).unwrap();
+        assert!(folders.contains(&"/srv".to_owned()), "{folders:?}");
         let expected = ["/etc/cron.d/dump", "/var/spool/cron/crontabs/dba", "/etc/systemd/system/x.service"];
         assert_eq!(found, expected.map(Value::from));
     }
@@ -128,6 +229,22 @@ mod tests {
     fn a_host_without_jobs_has_no_backups() {
         let (_tree, source) =
             tree(&[("etc/cron.daily/dpkg", "#!/bin/sh\nexec /usr/libexec/dpkg/dpkg-db-backup\n")]);
-        assert_eq!(backup_jobs(&source), Ok(Vec::new()));
+        assert_eq!(backup_jobs(&source), Ok((Vec::new(), Vec::new())));
+    }
+
+    #[test]
+    fn the_newest_backup_is_found_in_the_folder_of_a_job_and_in_folders_within_it() {
+        let (_tree, source) = tree(&[
+            ("srv/dumps/shop.sql.gz", "x"),
+            ("srv/dumps/notes", "x"),
+            ("backup/2026-11-23/xtrabackup_info", "x"),
+        ]);
+        let folders =
+            folders_of("0 3 * * * root mysqldump --all-databases | gzip > /srv/dumps/$(date +%F).sql.gz");
+        assert!(folders.contains(&"/srv/dumps".to_owned()), "{folders:?}");
+        assert!(newest(&source, &folders).is_ok());
+        assert!(newest(&source, &[]).unwrap().0.ends_with("xtrabackup_info"));
+        let (_tree, source) = tree(&[("srv/other", "x")]);
+        assert!(newest(&source, &[]).is_err());
     }
 }

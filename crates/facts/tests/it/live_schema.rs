@@ -18,8 +18,8 @@ fn tables_keys_and_types_are_those_that_were_made() {
     for statement in [
         "CREATE DATABASE d",
         "CREATE TABLE d.good (id INT UNSIGNED PRIMARY KEY AUTO_INCREMENT, a INT, KEY a (a), KEY a_id (a, id)) AUTO_INCREMENT=2147483649",
-        "CREATE TABLE d.keyless (a INT, t TEXT) CHARACTER SET latin1",
-        "CREATE TABLE d.`o'dd``name` (k CHAR(36) CHARACTER SET utf8mb4 PRIMARY KEY, a BIGINT) ENGINE=InnoDB",
+        "CREATE TABLE d.keyless (a INT, t TEXT, shop_id INT) CHARACTER SET latin1",
+        "CREATE TABLE d.`o'dd``name` (k CHAR(36) CHARACTER SET utf8mb4 PRIMARY KEY, a BIGINT, shop_id BIGINT) ENGINE=InnoDB",
         "CREATE TABLE d.old (a INT PRIMARY KEY) ENGINE=MyISAM",
         "CREATE TABLE d.parts (a INT) PARTITION BY HASH (a) PARTITIONS 3",
         "CREATE VIEW d.v AS SELECT 1 AS one",
@@ -44,7 +44,11 @@ fn tables_keys_and_types_are_those_that_were_made() {
         ("schema.duplicate_indexes", json!([{"table": "d.good", "index": "a", "covered_by": "a_id"}])),
         ("schema.text_primary_keys", json!([{"table": "d.o'dd`name", "type": "char(36)"}])),
         ("schema.most_indexes", json!({"table": "d.good", "indexes": 3})),
-        ("schema.type_conflicts", json!([{"column": "a", "types": ["bigint(20)", "int(11)"]}])),
+        ("schema.type_conflicts", json!([{"column": "shop_id", "types": ["bigint(20)", "int(11)"]}])),
+        ("schema.indexes_with_key", json!([{"table": "d.good", "index": "a_id"}])),
+        ("schema.most_columns", json!({"table": "d.keyless", "columns": 3})),
+        ("schema.unusable", json!([])),
+        ("schema.partitions_ending", json!([])),
     ] {
         assert_eq!(value(id), expected, "{id}");
     }

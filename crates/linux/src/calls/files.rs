@@ -22,6 +22,8 @@ pub struct Attributes {
     pub gid: u32,
     /// Size in bytes.
     pub size_bytes: u64,
+    /// When it was last written, in seconds since 1970.
+    pub modified_s: u64,
     /// Major and minor number of the device that holds it.
     pub device: (u32, u32),
     /// Major and minor number of the device that it is, for device files.
@@ -42,6 +44,7 @@ pub fn attributes(path: &Path) -> io::Result<Attributes> {
         uid: found.stx_uid,
         gid: found.stx_gid,
         size_bytes: found.stx_size,
+        modified_s: u64::try_from(found.stx_mtime.tv_sec).unwrap_or(0),
         device: (found.stx_dev_major, found.stx_dev_minor),
         special: (found.stx_rdev_major, found.stx_rdev_minor),
         mount_id: (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id),

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::indexes::{duplicates, grouped, hidden};
+use super::indexes::{disabled, duplicates, grouped, hidden};
+use super::more;
 use super::rows::{LISTED, LISTED_OF_TABLES, text, whole};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
@@ -32,6 +33,9 @@ pub struct Census {
     text_keys: Vec<Value>,
     most_indexes: Option<(usize, String)>,
     fullest: Option<(f64, Value)>,
+    more: more::More,
+    /// Next numbers of AUTO_INCREMENT columns, by schema and table, where the server keeps them beside its statistics.
+    pub numbers: BTreeMap<(String, String), f64>,
 }
 
 /// A column as information_schema tells it.
@@ -72,7 +76,7 @@ impl Census {
         };
         let dialect = sql.dialect();
         let tables = by_table(sql.rows(&of(
-            "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH",
+            "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH, TABLE_COMMENT, CREATE_OPTIONS",
             "TABLES",
             "",
         ))?);
@@ -85,7 +89,11 @@ impl Census {
             "",
         ))?);
         let mut indexes = by_table(sql.rows(&of(
-            &format!("INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}", hidden(dialect)),
+            &format!(
+                "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}, {}",
+                hidden(dialect),
+                disabled(dialect)
+            ),
             "STATISTICS",
             " ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
         ))?);
@@ -108,7 +116,19 @@ impl Census {
         let name = format!("{schema}.{table}");
         self.read += 1;
         *self.engines.entry(text(found, 0).to_owned()).or_default() += 1;
+        self.more.unusable(&name, found);
+        self.more.own_statistics(&name, text(found, 8));
         self.columns(&columns);
+        let described: Vec<more::Column<'_>> = columns
+            .iter()
+            .map(|c| more::Column {
+                name: &c.name,
+                data_type: &c.data_type,
+                column_type: &c.column_type,
+                auto_increment: c.auto_increment,
+            })
+            .collect();
+        self.more.table(&name, text(found, 0) == "InnoDB", &described, &grouped(indexes), indexes);
         self.indexes(&name, indexes, &columns);
         if text(found, 0) == "InnoDB" {
             self.space(&name, found);
@@ -118,13 +138,18 @@ impl Census {
                 self.droppable.push(names.map(str::to_owned));
             }
         }
-        if let Some(next) = found.get(1).cloned().flatten().and_then(|n| n.parse::<f64>().ok()) {
+        let told = found.get(1).cloned().flatten().and_then(|n| n.parse::<f64>().ok());
+        let kept = self.numbers.get(&(schema.to_owned(), table.to_owned())).copied();
+        if let Some(next) = told.into_iter().chain(kept).reduce(f64::max) {
             self.auto_increment(&name, next, &columns);
         }
     }
 
     fn columns(&mut self, columns: &[Column]) {
         for column in columns {
+            if let Some(collation) = &column.collation {
+                self.more.collation(collation);
+            }
             if let Some(charset) = &column.charset {
                 *self.charsets.entry(charset.clone()).or_default() += 1;
             }
@@ -136,7 +161,11 @@ impl Census {
                 Some(collation) => format!("{} {collation}", column.column_type),
                 None => column.column_type.clone(),
             };
-            self.types.entry(column.name.clone()).or_default().insert(whole);
+            // Columns as `id` and `name` of different tables have nothing to do with each other.
+            let name = column.name.to_ascii_lowercase();
+            if ["_id", "_uuid", "_code"].iter().any(|end| name.ends_with(end)) {
+                self.types.entry(column.name.clone()).or_default().insert(whole);
+            }
         }
     }
 
@@ -170,6 +199,11 @@ impl Census {
         let Some(column) = columns.iter().find(|c| c.auto_increment) else { return };
         let Some(largest) = largest(&column.column_type) else { return };
         let used = (next - 1.0).max(0.0) / largest;
+        if used >= 0.5 {
+            let entry =
+                json!({"table": table, "column": column.name, "type": column.column_type, "used": used});
+            self.more.filling.push((used, entry));
+        }
         if self.fullest.as_ref().is_none_or(|(most, _)| used > *most) {
             self.fullest = Some((
                 used,
@@ -208,6 +242,7 @@ impl Census {
         put("duplicate_indexes", bounded(self.duplicates));
         put("text_primary_keys", bounded(self.text_keys));
         put("reclaimable", bounded(self.reclaimable));
+        self.more.put(readings, from);
         for (format, tables) in self.row_formats {
             put(&format!("row_format.{format}.tables"), tables.into());
         }

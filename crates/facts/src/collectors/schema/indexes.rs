@@ -32,11 +32,19 @@ pub fn hidden(dialect: Option<Dialect>) -> &'static str {
     }
 }
 
+/// The column that says whether an index is disabled. MySQL 8.0 works it out for each row, and has hardly any MyISAM tables.
+pub fn disabled(dialect: Option<Dialect>) -> &'static str {
+    match dialect {
+        Some(dialect) if dialect.is(&[mysql(80_000..)]) => "''",
+        _ => "COMMENT",
+    }
+}
+
 /// Rows of STATISTICS, in order, by index.
 pub fn grouped(rows: &[Row]) -> Vec<Index> {
     let mut indexes: Vec<Index> = Vec::new();
     for row in rows {
-        let [Some(name), Some(non_unique), column, prefix, kind, hidden] = &row[..] else { continue };
+        let [Some(name), Some(non_unique), column, prefix, kind, hidden, ..] = &row[..] else { continue };
         // An expression has no column; it equals nothing but itself.
         let column = column.clone().unwrap_or_else(|| format!("expression of {name}"));
         let part = (column, prefix.clone());

@@ -3,6 +3,8 @@
 
 mod census;
 mod indexes;
+mod more;
+mod partitions;
 mod reading;
 mod rows;
 pub(crate) mod statistics;
@@ -19,7 +21,8 @@ use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Missing;
-use crate::sql::ReadOnly;
+use crate::sql::{ReadOnly, Row};
+use crate::wording::mysql;
 
 /// Schemas and tables.
 pub static COLLECTOR: Collector = Collector {
@@ -88,7 +91,43 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.type_conflicts",
             "",
-            "column names that occur with several types or collations, among those that were read",
+            "names of columns that refer to other tables (ending in _id, _uuid or _code) and occur with several types or collations, among those that were read",
+        ),
+        fact(
+            "schema.unusable",
+            "",
+            "tables that the server cannot open, or that are marked as crashed: table, reason; this and what follows among those that were read, 20 at most",
+        ),
+        fact(
+            "schema.binary_primary_keys",
+            "",
+            "InnoDB tables whose primary key begins with an id of 16 binary bytes or more: table, type",
+        ),
+        fact("schema.hidden_indexes", "", "indexes that are invisible or ignored: table, index"),
+        fact("schema.disabled_indexes", "", "indexes that DISABLE KEYS switched off: table, index"),
+        fact(
+            "schema.indexes_with_key",
+            "",
+            "indexes of InnoDB tables that end in the primary key, which InnoDB adds by itself: table, index",
+        ),
+        fact("schema.inexact_money", "", "FLOAT and DOUBLE columns whose names speak of money"),
+        fact("schema.text_dates", "", "text columns whose names speak of a date or a time"),
+        fact(
+            "schema.own_statistics",
+            "",
+            "tables whose options switch persistent statistics or their renewal off, or sample fewer than 8 pages: table, option",
+        ),
+        fact("schema.collation.NAME.columns", "count", "columns by collation, among those that were read"),
+        fact("schema.most_columns", "", "the table with the most columns: table, columns"),
+        fact(
+            "schema.filling",
+            "",
+            "AUTO_INCREMENT columns that have used half of their numbers or more, the fullest first: table, column, type, used",
+        ),
+        fact(
+            "schema.partitions_ending",
+            "",
+            "tables partitioned by ranges of time without a last partition for all that follows: table, partition, left_s (until its end; negative since)",
         ),
         fact(
             "schema.auto_increment",
@@ -107,8 +146,9 @@ const RECOMPUTES: &str = "not asked, because innodb_stats_on_metadata is ON and 
 
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     totals(sql, readings);
-    let recomputes =
-        context.variable("innodb_stats_on_metadata").is_some_and(|v| v.eq_ignore_ascii_case("ON"));
+    let is_on = |name: &str| context.variable(name).is_some_and(|v| v.eq_ignore_ascii_case("ON"));
+    // Persistent statistics, the default since MySQL 5.6 and MariaDB 10.0, are left alone.
+    let recomputes = is_on("innodb_stats_on_metadata") && !is_on("innodb_stats_persistent");
     if recomputes {
         primary_keys(sql, false, readings);
         return readings.rest_is("information_schema.TABLES", &Missing::Error(RECOMPUTES.to_owned()));
@@ -122,11 +162,28 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let Names { count, chosen, of_innodb } = names;
     let engines = if count <= COUNTED { engines(sql) } else { None };
     let until = Instant::now() + READING.mul_f64(context.options.patience);
-    let read = reading::read(sql, &chosen, count > COUNTED, until);
+    let numbers = if count <= COUNTED { numbers(sql) } else { BTreeMap::new() };
+    let read = reading::read(sql, &chosen, count > COUNTED, until, numbers);
     let unseen = of_innodb.saturating_sub(count);
     let unused = indexes::unused(context, sql, &read.droppable);
     readings.put("schema.unused_indexes", INDEX_USAGE, unused);
     read.put(count, unseen, engines, readings);
+    readings.put("schema.partitions_ending", "information_schema.PARTITIONS", partitions::ending(sql));
+}
+
+/// Next numbers of AUTO_INCREMENT columns. MySQL 8.0 keeps what information_schema.TABLES tells of a table for a day; InnoDB
+/// tells the number of each table that is open.
+fn numbers(sql: &mut ReadOnly<'_>) -> BTreeMap<(String, String), f64> {
+    if !sql.dialect().is_some_and(|dialect| dialect.is(&[mysql(80_000..)])) {
+        return BTreeMap::new();
+    }
+    let statement = "SELECT NAME, AUTOINC FROM information_schema.INNODB_TABLESTATS WHERE AUTOINC > 100";
+    let rows = sql.rows(statement).unwrap_or_default();
+    let number = |row: &Row| {
+        let (schema, table) = text(row, 0).split_once('/')?;
+        Some(((schema.to_owned(), table.to_owned()), text(row, 1).parse::<f64>().ok()?))
+    };
+    rows.iter().filter_map(number).collect()
 }
 
 /// Tables of users by engine; none where the server refuses or takes too long.

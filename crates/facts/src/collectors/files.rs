@@ -1,0 +1,216 @@
+//! Files of the server that grow or that tell of its past: binary logs, the system tablespace, logs, core files, the mark of
+//! an upgrade.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
+use crate::mounts;
+use crate::readings::Readings;
+use crate::source::{Missing, Read, Source};
+use crate::version::version_number;
+
+/// Files of the server.
+pub static COLLECTOR: Collector = Collector {
+    name: "files",
+    cost: Cost { host_ms: 5, server_ms: 0 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact("server.binlogs.files", "count", "binary logs that the index of binary logs names"),
+        fact("server.binlogs.total_bytes", "bytes", "their size"),
+        fact("server.binlogs.covered_s", "s", "time since the oldest of them was last written"),
+        fact(
+            "server.binlogs.daily_bytes",
+            "bytes",
+            "what is written to them in a day, by the files behind the oldest one; told where these span six hours or more",
+        ),
+        fact(
+            "server.files.system_tablespace_bytes",
+            "bytes",
+            "size of the first file of the system tablespace",
+        ),
+        fact("server.files.temporary_tablespace_bytes", "bytes", "size of ibtmp1"),
+        fact("server.files.slow_log_bytes", "bytes", "size of the slow log's file"),
+        fact("server.files.general_log_bytes", "bytes", "size of the general log's file"),
+        fact("server.files.error_log_bytes", "bytes", "size of the error log's file"),
+        fact("server.files.cores", "", "core files in the data directory: file, size_bytes; 20 at most"),
+        fact(
+            "server.files.dumps",
+            "",
+            "dumps and archives that lie in the data directory: file, size_bytes; 20 at most",
+        ),
+        fact(
+            "server.files.upgraded_from",
+            "count",
+            "version whose upgrade program was last run on the data, as one number, by the file that it leaves",
+        ),
+    ],
+    run: Run::Host(run),
+};
+
+/// Binary logs that are looked at.
+const MOST_LOGS: usize = 20_000;
+
+fn run(context: &Context, readings: &Readings) {
+    let server = match &context.server {
+        Ok(server) => server,
+        Err(missing) => return readings.rest_is("/proc/PID", missing),
+    };
+    let datadir = context
+        .variable("datadir")
+        .ok_or_else(|| Missing::Absent("the data directory is not known".to_owned()))
+        .map(|path| path.trim_end_matches('/').to_owned());
+    let view = mounts::view(&context.source, server);
+    let (datadir, view) = match (datadir, view) {
+        (Ok(datadir), Ok(view)) => (datadir, view),
+        (Err(missing), _) | (_, Err(missing)) => return readings.rest_is("datadir", &missing),
+    };
+    let at = Place { source: &context.source, view, datadir };
+    binary_logs(context, &at, readings);
+    for (id, named) in [
+        ("server.files.system_tablespace_bytes", Some("ibdata1")),
+        ("server.files.temporary_tablespace_bytes", Some("ibtmp1")),
+        ("server.files.slow_log_bytes", context.variable("slow_query_log_file")),
+        ("server.files.general_log_bytes", context.variable("general_log_file")),
+        ("server.files.error_log_bytes", context.variable("log_error").filter(|log| *log != "stderr")),
+    ] {
+        let named = named.ok_or_else(|| Missing::Absent("the server names no such file".to_owned()));
+        let size = named.and_then(|named| Ok((at.whole(named), at.size(named)?)));
+        let from = size.as_ref().map_or("stat(2)".to_owned(), |(path, _)| path.clone());
+        readings.put(id, from, size.map(|(_, bytes)| bytes));
+    }
+    strangers(&at, readings);
+    let mark = ["mariadb_upgrade_info", "mysql_upgrade_info"].iter().find_map(|name| {
+        let text = at.source.text_within(&at.reached(name), 4096).ok()?;
+        version_number(text.trim()).ok()
+    });
+    let mark = mark.ok_or_else(|| Missing::Absent("no upgrade program has left its mark".to_owned()));
+    readings.put("server.files.upgraded_from", "mysql_upgrade_info", mark);
+}
+
+/// Where the server's files are.
+struct Place<'a> {
+    source: &'a Source,
+    view: String,
+    datadir: String,
+}
+
+impl Place<'_> {
+    fn whole(&self, path: &str) -> String {
+        match path.strip_prefix('/') {
+            Some(_) => path.to_owned(),
+            None => format!("{}/{}", self.datadir, path.trim_start_matches("./")),
+        }
+    }
+
+    fn reached(&self, path: &str) -> String {
+        format!("{}{}", self.view, self.whole(path))
+    }
+
+    fn size(&self, path: &str) -> Read<u64> {
+        Ok(self.source.stat(&self.reached(path))?.size_bytes)
+    }
+}
+
+fn binary_logs(context: &Context, at: &Place<'_>, readings: &Readings) {
+    let index = context.variable("log_bin_index").map(str::to_owned);
+    let index = index.or_else(|| Some(format!("{}.index", context.variable("log_bin_basename")?)));
+    let read = || -> Read<(String, Vec<Log>)> {
+        let index = index.ok_or_else(|| Missing::Absent("there is no binary log".to_owned()))?;
+        let text = at.source.text_within(&at.reached(&index), 4 << 20)?;
+        let folder = index.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+        let names = text.lines().map(str::trim).filter(|name| !name.is_empty()).take(MOST_LOGS);
+        let path = |name: &str| match name.strip_prefix("./").unwrap_or(name) {
+            whole if whole.starts_with('/') => whole.to_owned(),
+            inside if folder.is_empty() => inside.to_owned(),
+            inside => format!("{folder}/{inside}"),
+        };
+        let stat = |name: &str| {
+            let found = at.source.stat(&at.reached(&path(name))).ok()?;
+            Some(Log { bytes: found.size_bytes, written_s: found.modified_s })
+        };
+        Ok((index, names.filter_map(stat).collect()))
+    };
+    let (from, logs) = match read() {
+        Ok((index, logs)) => (index, Ok(logs)),
+        Err(missing) => ("the index of binary logs".to_owned(), Err(missing)),
+    };
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let put = |id: &str, value: Read<f64>| {
+        readings.put::<Value>(&format!("server.binlogs.{id}"), from.clone(), value.map(|v| json!(v.round())));
+    };
+    put("files", logs.clone().map(|logs| logs.len() as f64));
+    put("total_bytes", logs.clone().map(|logs| logs.iter().map(|log| log.bytes as f64).sum()));
+    put("covered_s", logs.clone().and_then(|logs| Ok(covered(&logs, now_s)?.0)));
+    put("daily_bytes", logs.and_then(|logs| daily(&logs, now_s)));
+}
+
+/// A binary log.
+#[derive(Debug, Clone, Copy)]
+struct Log {
+    bytes: u64,
+    written_s: u64,
+}
+
+/// Seconds since the oldest was last written, and what was written since, in bytes.
+fn covered(logs: &[Log], now_s: u64) -> Read<(f64, f64)> {
+    let oldest = logs.first().ok_or_else(|| Missing::Absent("there is no binary log".to_owned()))?;
+    let since: u64 = logs.iter().skip(1).map(|log| log.bytes).sum();
+    Ok((now_s.saturating_sub(oldest.written_s) as f64, since as f64))
+}
+
+fn daily(logs: &[Log], now_s: u64) -> Read<f64> {
+    const SHORTEST_S: f64 = 6.0 * 3600.0;
+    let (span_s, bytes) = covered(logs, now_s)?;
+    match span_s >= SHORTEST_S && logs.len() > 1 {
+        true => Ok(bytes / span_s * 86_400.0),
+        false => Err(Missing::Absent("the binary logs span less than six hours".to_owned())),
+    }
+}
+
+/// Core files and dumps that lie in the data directory itself.
+fn strangers(at: &Place<'_>, readings: &Readings) {
+    const ENDS: [&str; 9] =
+        [".sql", ".sql.gz", ".sql.zst", ".sql.bz2", ".tar", ".tar.gz", ".tgz", ".xbstream", ".zip"];
+    let names = at.source.list(&at.reached(""));
+    for (id, is) in [
+        ("server.files.cores", is_core as fn(&str) -> bool),
+        ("server.files.dumps", (|name| ENDS.iter().any(|end| name.ends_with(end))) as fn(&str) -> bool),
+    ] {
+        let found = names.clone().map(|names| {
+            let entry = |name: &String| Some(json!({"file": name, "size_bytes": at.size(name).ok()?}));
+            names.iter().filter(|name| is(name)).filter_map(entry).take(20).collect::<Vec<Value>>()
+        });
+        readings.put(id, at.datadir.clone(), found);
+    }
+}
+
+fn is_core(name: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    name == "core" || name.strip_prefix("core.").is_some_and(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_in_a_day_counts_the_files_behind_the_oldest() {
+        let log = |bytes, written_s| Log { bytes, written_s };
+        let day = 86_400;
+        let logs = [log(1000, day), log(300, day + day / 2), log(300, 2 * day)];
+        assert_eq!(covered(&logs, 3 * day), Ok((2.0 * day as f64, 600.0)));
+        assert_eq!(daily(&logs, 3 * day), Ok(300.0));
+        assert!(daily(&logs, day + 3600).is_err() && daily(&logs[..1], 3 * day).is_err());
+        assert!(covered(&[], day).is_err());
+    }
+
+    #[test]
+    fn core_files_are_those_of_the_kernels_names() {
+        assert!(is_core("core") && is_core("core.1234"));
+        assert!(!is_core("core.d") && !is_core("cores") && !is_core("core."));
+    }
+}

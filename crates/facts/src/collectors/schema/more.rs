@@ -1,0 +1,210 @@
+//! Further properties of tables that were read: keys in random order, indexes that no statement can use, tables that cannot be
+//! opened.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::indexes::Index;
+use super::rows::{LISTED, text};
+use crate::readings::Readings;
+use crate::sql::Row;
+
+/// A column, as far as it is looked at here.
+pub struct Column<'a> {
+    pub name: &'a str,
+    pub data_type: &'a str,
+    pub column_type: &'a str,
+    pub auto_increment: bool,
+}
+
+/// What was found.
+#[derive(Default)]
+pub struct More {
+    unusable: Vec<Value>,
+    binary_keys: Vec<Value>,
+    hidden: Vec<Value>,
+    disabled: Vec<Value>,
+    with_key: Vec<Value>,
+    inexact: Vec<Value>,
+    dates: Vec<Value>,
+    own_statistics: Vec<Value>,
+    collations: BTreeMap<String, u64>,
+    widest: Option<(usize, String)>,
+    /// AUTO_INCREMENT columns that have used half of their numbers or more, with the share.
+    pub filling: Vec<(f64, Value)>,
+}
+
+/// Parts of the names of columns that hold money.
+const MONEY: [&str; 9] = ["price", "amount", "balance", "salary", "cost", "total", "fee", "tax", "payment"];
+
+impl More {
+    /// A table without an engine is one that the server could not open; its comment says why.
+    pub fn unusable(&mut self, table: &str, row: &Row) {
+        let comment = text(row, 7);
+        let crashed = comment.contains("is marked as crashed") || comment.contains("Incorrect key file");
+        if text(row, 0).is_empty() || crashed {
+            let why = if comment.is_empty() { "the server tells no reason" } else { comment };
+            self.unusable.push(json!({"table": table, "reason": why}));
+        }
+    }
+
+    /// A column's collation.
+    pub fn collation(&mut self, name: &str) {
+        *self.collations.entry(name.to_ascii_lowercase()).or_default() += 1;
+    }
+
+    /// Options of a table by which the optimizer's statistics of it differ from those of all others.
+    pub fn own_statistics(&mut self, table: &str, options: &str) {
+        let options = options.to_ascii_lowercase();
+        let set = options.split_ascii_whitespace().find(|option| {
+            let quiet = ["stats_persistent=0", "stats_auto_recalc=0"].contains(option);
+            let pages = option.strip_prefix("stats_sample_pages=").and_then(|n| n.parse::<u64>().ok());
+            quiet || pages.is_some_and(|pages| pages < 8)
+        });
+        if let Some(option) = set {
+            self.own_statistics.push(json!({"table": table, "option": option}));
+        }
+    }
+
+    /// One table, with its indexes and the rows that these were made of.
+    pub fn table(
+        &mut self,
+        table: &str,
+        of_innodb: bool,
+        columns: &[Column<'_>],
+        indexes: &[Index],
+        rows: &[Row],
+    ) {
+        if self.widest.as_ref().is_none_or(|(most, _)| columns.len() > *most) && !columns.is_empty() {
+            self.widest = Some((columns.len(), table.to_owned()));
+        }
+        let key = indexes.iter().find(|index| index.name == "PRIMARY");
+        let first = key.and_then(|key| key.parts.first());
+        let of_key = first.and_then(|(name, _)| columns.iter().find(|c| c.name == name));
+        if let Some(column) = of_key.filter(|c| of_innodb && is_random(c)) {
+            self.binary_keys.push(json!({"table": table, "type": column.column_type}));
+        }
+        for index in indexes {
+            let entry = || json!({"table": table, "index": index.name});
+            if index.hidden {
+                self.hidden.push(entry());
+            }
+            if rows.iter().any(|row| text(row, 0) == index.name && text(row, 6) == "disabled") {
+                self.disabled.push(entry());
+            }
+            let ends = key.is_some_and(|key| {
+                index.name != "PRIMARY"
+                    && index.parts.len() > key.parts.len()
+                    && index.parts.ends_with(&key.parts)
+            });
+            if of_innodb && ends && !index.unique && index.kind == "BTREE" {
+                self.with_key.push(entry());
+            }
+        }
+        for column in columns {
+            let name = column.name.to_ascii_lowercase();
+            let is_text =
+                ["char", "varchar", "text"].contains(&column.data_type.to_ascii_lowercase().as_str());
+            if is_text && ["_at", "_date", "_time"].iter().any(|end| name.ends_with(end)) {
+                self.dates.push(Value::from(format!("{table}.{}", column.name)));
+            }
+            let inexact = ["float", "double"].contains(&column.data_type.to_ascii_lowercase().as_str());
+            if inexact && MONEY.iter().any(|word| name.split('_').any(|part| part == *word)) {
+                self.inexact.push(Value::from(format!("{table}.{}", column.name)));
+            }
+        }
+    }
+
+    /// Puts the facts; `from` is where they were read.
+    pub fn put(mut self, readings: &Readings, from: &str) {
+        self.filling.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        let filling: Vec<Value> = self.filling.into_iter().map(|(_, entry)| entry).collect();
+        for (id, mut list) in [
+            ("schema.unusable", self.unusable),
+            ("schema.binary_primary_keys", self.binary_keys),
+            ("schema.hidden_indexes", self.hidden),
+            ("schema.disabled_indexes", self.disabled),
+            ("schema.indexes_with_key", self.with_key),
+            ("schema.inexact_money", self.inexact),
+            ("schema.text_dates", self.dates),
+            ("schema.own_statistics", self.own_statistics),
+            ("schema.filling", filling),
+        ] {
+            list.truncate(LISTED);
+            readings.put(id, from, Ok(list));
+        }
+        for (collation, columns) in self.collations {
+            readings.put(&format!("schema.collation.{collation}.columns"), from, Ok(columns));
+        }
+        if let Some((columns, table)) = self.widest {
+            readings.put("schema.most_columns", from, Ok(json!({"table": table, "columns": columns})));
+        }
+    }
+}
+
+/// Whether values of a key column come in no order as a rule: an id of 16 bytes, or a hash.
+fn is_random(column: &Column<'_>) -> bool {
+    let kind = column.column_type.to_ascii_lowercase();
+    let binary = kind.strip_prefix("binary(").or_else(|| kind.strip_prefix("varbinary("));
+    let bytes = binary.and_then(|rest| rest.trim_end_matches(')').parse::<u64>().ok());
+    !column.auto_increment && (kind == "uuid" || bytes.is_some_and(|bytes| bytes >= 16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::indexes::grouped;
+    use super::*;
+
+    fn column<'a>(name: &'a str, data_type: &'a str, column_type: &'a str) -> Column<'a> {
+        Column { name, data_type, column_type, auto_increment: false }
+    }
+
+    fn index(cells: [&str; 7]) -> Row {
+        cells.map(|cell| (!cell.is_empty()).then(|| cell.to_owned())).to_vec()
+    }
+
+    #[test]
+    fn keys_in_random_order_hidden_and_disabled_indexes_and_those_that_end_in_the_key_are_listed() {
+        let rows = [
+            index(["PRIMARY", "0", "id", "", "BTREE", "0", ""]),
+            index(["by_name", "1", "name", "", "BTREE", "1", "disabled"]),
+            index(["by_both", "1", "name", "", "BTREE", "0", ""]),
+            index(["by_both", "1", "id", "", "BTREE", "0", ""]),
+        ];
+        let columns = [
+            column("id", "binary", "binary(16)"),
+            column("name", "varchar", "varchar(20)"),
+            column("price", "float", "float"),
+            column("costume", "double", "double"),
+            column("sold_at", "varchar", "varchar(20)"),
+        ];
+        let mut more = More::default();
+        more.table("shop.t", true, &columns, &grouped(&rows), &rows);
+        assert_eq!(more.binary_keys, [json!({"table": "shop.t", "type": "binary(16)"})]);
+        assert_eq!(more.hidden, [json!({"table": "shop.t", "index": "by_name"})]);
+        assert_eq!(more.disabled, more.hidden);
+        assert_eq!(more.with_key, [json!({"table": "shop.t", "index": "by_both"})]);
+        assert_eq!(more.inexact, [Value::from("shop.t.price")]);
+        assert_eq!(more.dates, [Value::from("shop.t.sold_at")]);
+        assert_eq!(more.widest, Some((5, "shop.t".to_owned())));
+    }
+
+    #[test]
+    fn a_table_without_an_engine_cannot_be_used_and_a_short_binary_key_is_not_random() {
+        let row = |engine: &str, comment: &str| -> Row {
+            let cells = [engine, "", "BASE TABLE", "", "", "", "", comment];
+            cells.map(|cell| (!cell.is_empty()).then(|| cell.to_owned())).to_vec()
+        };
+        let mut more = More::default();
+        more.unusable("a.gone", &row("", "Table './a/gone' is marked as crashed"));
+        more.unusable("a.fine", &row("InnoDB", "customers"));
+        assert_eq!(more.unusable.len(), 1);
+        more.own_statistics("a.fine", "row_format=DYNAMIC stats_persistent=1 stats_sample_pages=20");
+        more.own_statistics("a.old", "stats_persistent=0 row_format=COMPACT");
+        more.own_statistics("a.few", "STATS_SAMPLE_PAGES=1");
+        assert_eq!(more.own_statistics.len(), 2);
+        assert!(!is_random(&column("id", "binary", "binary(8)")));
+        assert!(is_random(&column("id", "uuid", "uuid")));
+    }
+}
