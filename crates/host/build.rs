@@ -50,7 +50,7 @@ fn build(library: &Path) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let error = said.lines().find(|line| line.starts_with("error")).or(said.lines().next());
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = reported.lines().find(|line| line.starts_with("error")).or(reported.lines().next());
     Err(error.unwrap_or("its compiler failed").to_owned())
 }

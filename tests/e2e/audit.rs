@@ -277,8 +277,8 @@ fn another_host_is_audited_through_ssh_and_nothing_stays_there() {
 fn the_claims_that_are_shipped_pass_their_own_examination() {
     let home = Home::new();
     let folder = root().join("claims");
-    let said = home.fine(&["claims", "--check", folder.to_str().unwrap()]);
-    assert!(said.contains(" 0 with mistakes"), "{said}");
+    let reported = home.fine(&["claims", "--check", folder.to_str().unwrap()]);
+    assert!(reported.contains(" 0 with mistakes"), "{reported}");
     let list = home.json(&["claims", "--json"]);
     let claims = list["claims"].as_array().unwrap();
     assert!(claims.len() >= 22);

@@ -20,7 +20,7 @@ fn option_file(home: &Home) -> String {
 fn the_plan_names_the_advice_and_the_reasons_and_measures_nothing() {
     let home = Home::new();
     let file = option_file(&home);
-    let said = home.fine(&["checkup", "--sandbox", &file, "--plan"]);
+    let reported = home.fine(&["checkup", "--sandbox", &file, "--plan"]);
     for expected in [
         "redo-small                 option.innodb_log_file_size=",
         "sort-buffer-size           option.sort_buffer_size=262144",
@@ -28,10 +28,13 @@ fn the_plan_names_the_advice_and_the_reasons_and_measures_nothing() {
         "Not measured:",
         "hardly any data",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(reported.contains(expected), "{expected}: {reported}");
     }
     // What makes data safer is measured last: it is advised whatever it costs.
-    assert!(said.find("sort-buffer-size").unwrap() < said.find("flush-log-at-trx-commit").unwrap(), "{said}");
+    assert!(
+        reported.find("sort-buffer-size").unwrap() < reported.find("flush-log-at-trx-commit").unwrap(),
+        "{reported}"
+    );
     let one = home.fine(&["checkup", "--sandbox", &file, "--plan", "--only", "redo-small"]);
     assert!(
         one.starts_with("1 piece of advice would be") && !one.contains("option.sort_buffer_size"),
@@ -91,8 +94,8 @@ fn mistakes_are_told_before_anything_starts() {
         (&["--only=redo-smal"], "redo-small"),
         (&[out.as_str()], "it is not empty"),
     ] {
-        let said = home.fails(2, &[&["checkup", "--sandbox"], args].concat());
-        assert!(said.contains(expected), "{args:?}: {said}");
+        let reported = home.fails(2, &[&["checkup", "--sandbox"], args].concat());
+        assert!(reported.contains(expected), "{args:?}: {reported}");
     }
     assert_eq!(home.lasting_traces(), [""; 0]);
 }

@@ -52,7 +52,7 @@ long_query_time = 0
 max_connect_errors = 1
 ";
 
-/// A source of replicas that somebody changed at every incident.
+/// A source of replicas whose settings were changed at every incident.
 const SOURCE: &str = "log_bin = bin
 server_id = 1
 sync_binlog = 0
@@ -175,8 +175,11 @@ fn converges(options: &str, least: usize) {
     let new: Vec<&&str> = after.iter().filter(|claim| !before.contains(*claim)).collect();
     assert!(new.is_empty(), "new findings: {new:?}, after {remedies:?}");
     for (name, value) in lines(&second) {
-        let told = remedies.get(&name);
-        assert!(told.is_none_or(|told| *told == value), "{name} = {told:?} is to be {value} now");
+        let reported = remedies.get(&name);
+        assert!(
+            reported.is_none_or(|reported| *reported == value),
+            "{name} = {reported:?} is to be {value} now"
+        );
     }
 }
 

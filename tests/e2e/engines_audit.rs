@@ -1,6 +1,6 @@
-//! The audit on every engine: what it asks, what it reads, and whether the server takes every remedy: `make test-engines`.
+//! The audit on every engine: its queries, its facts, and whether the server accepts every remedy: `make test-engines`.
 //!
-//! With `MYDYNO_WRITE_DOCS=1` what was seen is written into docs/reference/engines-audit.md.
+//! With `MYDYNO_WRITE_DOCS=1` the results are written to docs/reference/engines-audit.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -68,7 +68,7 @@ fn look(name: &'static str) -> Seen {
     let log = Path::new(&*log.text(0, 0).unwrap()).join(&*log.text(0, 1).unwrap());
     let mut seen = Seen { version: client.server().text.clone(), ..Seen::default() };
 
-    let (before, said) = (fs::metadata(&log).unwrap().len() as usize, engine.log().len());
+    let (before, reported) = (fs::metadata(&log).unwrap().len() as usize, engine.log().len());
     let bundle = home.path().join("bundle.json");
     let socket = engine.socket().display().to_string();
     let args = ["audit", "--socket", &socket, "--user=root", "--no-defaults", "--window=200ms", "--quiet"];
@@ -76,9 +76,9 @@ fn look(name: &'static str) -> Seen {
     let facts = FactSet::from_json(&fs::read_to_string(&bundle).unwrap()).unwrap();
 
     asked(&statements(&log, before), &mut client, &mut seen);
-    let said = engine.log().split_off(said);
-    if said.to_lowercase().contains("error") || said.contains("Aborted") {
-        seen.wrong.push(format!("the server says: {said}"));
+    let reported = engine.log().split_off(reported);
+    if reported.to_lowercase().contains("error") || reported.contains("Aborted") {
+        seen.wrong.push(format!("the server says: {reported}"));
     }
     read(&facts, &mut client, &mut seen);
     let tried = try_all(&engine, &facts);
@@ -128,7 +128,7 @@ fn read(facts: &FactSet, client: &mut Client, seen: &mut Seen) {
             continue;
         };
         let read = fact.value.as_str().map_or_else(|| fact.value.to_string(), str::to_owned);
-        // Numbers lose zeros behind the point; positions move on while the test asks.
+        // Numbers lose trailing zeros of the fraction; positions advance during the test.
         let same = read == text || read.parse::<f64>().ok().is_some_and(|n| text.parse() == Ok(n));
         if !same && !name.contains("gtid") && !name.contains("timestamp") {
             seen.wrong.push(format!("{id} is {text:?}, read was {read:?}"));
@@ -220,7 +220,7 @@ fn section(name: &str, seen: &Seen) -> String {
         let list = if *state == "unknown" { format!(": {}", claims.join(", ")) } else { String::new() };
         writeln!(text, "- {} claims: {}{list}", state.replace('_', " "), claims.len()).unwrap();
     }
-    // What the host has is the host's; what is left out on purpose is left out everywhere.
+    // Facts of the host belong to the host; facts that are left out on purpose are left out everywhere.
     let of_server = |id: &str| id.starts_with("server.") || id.starts_with("schema.");
     let elsewhere = ["server.cgroup.", "server.options.", "server.variable."];
     for (id, why) in &seen.missing {

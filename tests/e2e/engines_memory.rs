@@ -54,7 +54,7 @@ impl Bench<'_> {
         ["bench", &self.mix, step].into_iter().chain(target).chain(more.iter().copied()).collect()
     }
 
-    /// Does something while so many connections ask.
+    /// Runs something while this many connections send statements.
     fn beside<T>(&self, connections: u64, work: impl FnOnce() -> T) -> T {
         let connections = format!("--connections={connections}");
         let options = ["--time=10m", "--warmup=0s", "--no-observe", "--allow-load", &connections];
@@ -150,15 +150,15 @@ fn look(name: &'static str) -> Seen {
 /// Mistakes in the forecast.
 fn wrong(name: &'static str) -> Option<String> {
     let Seen { before, foreseen: [least, likely, most], held } = look(name);
-    let told = format!(
+    let reported = format!(
         "{name}: {before:.0} MiB with {FEW} connections; foreseen for {MANY}: {likely:.0} ({least:.0} to {most:.0}); \
          held: {held:.0}, which is {:+.0} % of what was foreseen",
         (held / likely - 1.0) * 100.0
     );
-    println!("{told}");
+    println!("{reported}");
     // A range that says next to nothing would always be right.
     let says = most < 1.5 * least && least > before;
-    (!says || held < least || held > most).then_some(told)
+    (!says || held < least || held > most).then_some(reported)
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn tricky(folder: &Path) -> String {
         ("C.cnf", "[mysqld]\ninc_c=1\n"),
         ("d.ini", "[mysqld]\nno=1\n"),
         ("e.cnf.bak", "[mysqld]\nno=1\n"),
-        // What is wrong in an included file ends the reading of that file, and of it alone.
+        // A mistake in an included file ends the reading of that file only.
         ("f.cnf", "[mysqld]\ninc_f=1\n[broken\n[mysqld]\nno=1\n"),
         ("g.cnf", "no=1\n[mysqld]\nno=1\n"),
         ("h.cnf", "[mysqld]\ninc_h=1\n!includedir /no/such/folder\nno=1\n"),
@@ -179,15 +179,16 @@ fn meant(program: &Path, own: &[String], folder: &Path, beginning: &str) -> Resu
         .current_dir(folder)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if said.contains("ambiguous option") {
-        return Err(said);
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    if reported.contains("ambiguous option") {
+        return Err(reported);
     }
-    let told = said.split_once("unique option prefix").map(|(_, told)| told.lines().next().unwrap());
+    let stated =
+        reported.split_once("unique option prefix").map(|(_, stated)| stated.lines().next().unwrap());
     // MariaDB quotes the full name last, MySQL writes it behind the beginning.
-    let name = told.and_then(|told| match told.contains("full name '") {
-        true => told.rsplit('\'').nth(1),
-        false => told.split_once("instead of ")?.1.split(' ').next(),
+    let name = stated.and_then(|stated| match stated.contains("full name '") {
+        true => stated.rsplit('\'').nth(1),
+        false => stated.split_once("instead of ")?.1.split(' ').next(),
     });
     Ok(name.map(|name| name.replace('-', "_")))
 }
@@ -219,7 +220,7 @@ fn beginnings_that_several_options_share_are_to_the_lint_what_they_are_to_the_se
             home.json(&["audit", "--config", file.to_str().unwrap(), "--for", &release, "--json", "--quiet"]);
         let violated: Vec<&Value> =
             findings["findings"].as_array().unwrap().iter().filter(|f| f["state"] == "violated").collect();
-        let told = |kind: &str, at: usize| {
+        let stated = |kind: &str, at: usize| {
             let place = format!("{}:{} [mysqld]", file.canonicalize().unwrap().display(), at + 2);
             let of_line = |f: &&&Value| {
                 let claim = f["claim"].as_str().unwrap();
@@ -232,7 +233,7 @@ fn beginnings_that_several_options_share_are_to_the_lint_what_they_are_to_the_se
         };
         let mut several = 0;
         for (at, beginning) in beginnings.iter().enumerate() {
-            let lint = match (told("option-abbreviated/", at), told("option-unknown/", at)) {
+            let lint = match (stated("option-abbreviated/", at), stated("option-unknown/", at)) {
                 (Some(name), None) => Ok(name),
                 (None, Some(_)) => Err(()),
                 both => panic!("{name} {beginning}: {both:?}"),
@@ -242,7 +243,7 @@ fn beginnings_that_several_options_share_are_to_the_lint_what_they_are_to_the_se
             let same = match (&lint, &server) {
                 (Err(()), Err(_)) => true,
                 // Not every server says what it takes it for.
-                (Ok(name), Ok(said)) => said.as_ref().is_none_or(|said| said == name),
+                (Ok(name), Ok(reported)) => reported.as_ref().is_none_or(|reported| reported == name),
                 _ => false,
             };
             if !same {

@@ -244,12 +244,12 @@ fn starts(engine: &Engine, lines: &[Line]) -> Result<(), String> {
     fs::write(&file, format!("[mysqld]\n{text}")).unwrap();
     engine.down();
     let started = engine.up_with(Some(&file));
-    let said = engine.log();
+    let reported = engine.log();
     if let Err(why) = started {
         return Err(format!("it does not start: {why}"));
     }
     let bad = ["unknown variable", "unknown option", "adjusted to", "ambiguous"];
-    match said.lines().find(|line| bad.iter().any(|bad| line.contains(bad)) && !line.contains("loose")) {
+    match reported.lines().find(|line| bad.iter().any(|bad| line.contains(bad)) && !line.contains("loose")) {
         Some(line) => Err(line.to_owned()),
         None => Ok(()),
     }

@@ -11,13 +11,13 @@ use mydyno_model::facts::FactSet;
 
 use crate::home::Home;
 
-/// Runs a program that has to like what it is given; what it said.
+/// Runs a program that must accept its input; returns its output.
 fn likes(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    let said =
+    let reported =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}");
-    said
+    assert!(output.status.success(), "{command:?}: {reported}");
+    reported
 }
 
 /// Claims whose remedies have all the forms that are files of the host or the server.
@@ -79,8 +79,8 @@ fn the_plays_put_every_file_in_its_place_and_take_every_one_back() {
     }
     play("apply.yml", &["--check", "--diff"]);
     assert!(!placed()[0].exists(), "a check writes nothing");
-    let said = play("apply.yml", &[]);
-    assert!(said.contains("skipping"), "nothing is run unless it is asked for: {said}");
+    let reported = play("apply.yml", &[]);
+    assert!(reported.contains("skipping"), "nothing is run unless it is asked for: {reported}");
     for file in placed() {
         assert!(file.exists(), "{} is not there", file.display());
     }
@@ -108,7 +108,7 @@ fn a_statement_that_is_refused_keeps_no_other_from_being_run_and_fails_the_play(
     let etc = home.path().join("etc");
     let mut play = Command::new("ansible-playbook");
     play.arg("-i").arg(&inventory).arg(folder.join("ansible/apply.yml"));
-    // Only what is run is of interest: tasks that place files have no condition, and handlers are not asked for.
+    // Only tasks that run are of interest: tasks that place files have no condition, and handlers are not notified.
     play.args(["-e", "ansible_become=false mydyno_now=true", "--start-at-task", "Statements"]);
     play.args(["-e", &format!("mydyno_etc={0} mydyno_option_folder={0}/option", etc.display())]);
     let client =
@@ -121,12 +121,12 @@ fn a_statement_that_is_refused_keeps_no_other_from_being_run_and_fails_the_play(
         let output = play.output().unwrap();
         (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    let (fine, said) = run("SET GLOBAL no_such_variable = 1;\nSET GLOBAL max_connections = 77;\n");
-    assert!(!fine && said.contains("no_such_variable"), "{said}");
+    let (fine, reported) = run("SET GLOBAL no_such_variable = 1;\nSET GLOBAL max_connections = 77;\n");
+    assert!(!fine && reported.contains("no_such_variable"), "{reported}");
     let audit = home.json(&["audit", "--dsn", server.text("dsn"), "--facts", "--quiet", "--window", "0"]);
-    assert_eq!(audit["facts"]["server.variable.max_connections"]["value"], 77, "{said}");
-    let (fine, said) = run("SET GLOBAL max_connections = 78;\n");
-    assert!(fine, "{said}");
+    assert_eq!(audit["facts"]["server.variable.max_connections"]["value"], 77, "{reported}");
+    let (fine, reported) = run("SET GLOBAL max_connections = 78;\n");
+    assert!(fine, "{reported}");
 }
 
 /// Reads a profile as tuned does, and prints its sections with their options.
@@ -148,14 +148,14 @@ for name, unit in profile.units.items():
 fn tuned_reads_the_profile_and_systemd_and_sysctl_their_files() {
     let home = Home::new();
     let folder = remedies(&home);
-    let said = likes(Command::new("/usr/bin/python3").args(["-c", TUNED]).arg(folder.join("tuned")));
+    let reported = likes(Command::new("/usr/bin/python3").args(["-c", TUNED]).arg(folder.join("tuned")));
     let wanted = [
         "sysctl vm.swappiness = 1",
         "sysfs /sys/block/sda/queue/scheduler = mq-deadline",
         "sysfs /sys/kernel/mm/transparent_hugepage/enabled = madvise",
     ];
     for line in wanted {
-        assert!(said.lines().any(|l| l == line), "{line} is not what tuned reads:\n{said}");
+        assert!(reported.lines().any(|l| l == line), "{line} is not what tuned reads:\n{reported}");
     }
     likes(Command::new("sysctl").arg("--dry-run").arg("-p").arg(folder.join("sysctl.d/60-mydyno.conf")));
     for script in ["now.sh", "undo.sh"] {
@@ -166,6 +166,6 @@ fn tuned_reads_the_profile_and_systemd_and_sysctl_their_files() {
     fs::create_dir_all(units.join("mariadb.service.d")).unwrap();
     fs::write(units.join("mariadb.service"), "[Service]\nExecStart=/bin/true\n").unwrap();
     fs::copy(folder.join("systemd/mydyno.conf"), units.join("mariadb.service.d/mydyno.conf")).unwrap();
-    let said = likes(Command::new("systemd-analyze").arg("verify").arg(units.join("mariadb.service")));
-    assert!(!said.contains("mydyno.conf"), "{said}");
+    let reported = likes(Command::new("systemd-analyze").arg("verify").arg(units.join("mariadb.service")));
+    assert!(!reported.contains("mydyno.conf"), "{reported}");
 }

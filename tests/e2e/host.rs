@@ -90,9 +90,9 @@ fn a_server_that_the_journal_has_lost_is_named_and_ended_when_all_is_asked_for()
         home.fine(&["server", "up", "lost"]);
         fs::write(home.state().join("journal.jsonl"), lost).unwrap();
         let status = i32::from(!lost.is_empty());
-        let told = home.run(&["host", "restore"]);
-        assert_eq!(told.status.code(), Some(status), "{told:?}");
-        let text = String::from_utf8(told.stdout).unwrap();
+        let reported = home.run(&["host", "restore"]);
+        assert_eq!(reported.status.code(), Some(status), "{reported:?}");
+        let text = String::from_utf8(reported.stdout).unwrap();
         assert!(text.contains("private server lost") && text.contains("mydyno server down lost"), "{text}");
         assert!(home.fine(&["host", "restore", "--all"]).contains("the journal did not know it"));
         assert_eq!(home.lasting_traces(), [""; 0]);

@@ -36,9 +36,9 @@ fn files(count: usize, seconds: u64) {
         .args(["--count", &count.to_string(), "--limit-s", &seconds.to_string()])
         .output()
         .expect("python3 is needed");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    println!("{said}");
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("{reported}");
+    assert!(output.status.success(), "{reported}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

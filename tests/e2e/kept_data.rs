@@ -58,7 +58,7 @@ fn data_are_kept_of_one_server_and_others_start_from_them() {
     assert_eq!(sql(&home, "d", "SELECT COUNT(*) FROM d.t"), "3");
     let taken = home.fails(2, &["server", "down", "d", "--keep-data", "seed"]);
     assert!(taken.contains("seed") && taken.contains("data remove"), "{taken}");
-    // What was refused has not ended the server.
+    // A refused command has not ended the server.
     assert_eq!(sql(&home, "d", "SELECT 1"), "1");
     home.fine(&["server", "down", "d", "--keep-data", "plain", "--plain"]);
     up(&home, &["e", "--data", "plain"]);
@@ -81,14 +81,14 @@ fn a_bench_on_a_private_server_starts_from_kept_tables() {
     home.fine(&[&["server", "down", "a", "--keep-data", "tables"], little_room(&home)].concat());
     let load =
         ["--sandbox", "--data", "tables", "--connections=1", "--time=1s", "--warmup=0s", "--no-observe"];
-    let said = |load: &[&str]| {
+    let reported = |load: &[&str]| {
         let output = home.run(&[&["bench"], &tables[..3], load].concat());
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    let from_kept = said(&load);
+    let from_kept = reported(&load);
     assert!(from_kept.contains("Brought back") && !from_kept.contains("Tables made"), "{from_kept}");
-    let empty = said(&[&load[..1], &load[3..]].concat());
+    let empty = reported(&[&load[..1], &load[3..]].concat());
     assert!(empty.contains("Tables made"), "{empty}");
     assert!(home.fails(2, &["bench", "oltp_point_select", "--data", "tables"]).contains("--sandbox"));
     home.fine(&["server", "data", "remove", "tables"]);

@@ -27,7 +27,7 @@ fn a_load_turns_levers_of_its_server_its_tables_and_its_workload() {
     let home = Home::new();
     let out = home.path().join("run");
     let out = ["--out", out.to_str().unwrap()];
-    // Each statement needs what is there before it.
+    // Each statement depends on the one before it.
     let levers = with(&[
         "server.nice=1",
         "workload.tables=1",
@@ -137,10 +137,10 @@ fn a_server_says_what_it_takes_of_an_option_file_and_what_it_leaves_out() {
     fs::write(&file, "[mysqld]\ndatadir=/var/lib/mysql\nsync_binlog=0\nmax_connections=33\n").unwrap();
     let lever = format!("server.option_file={}", file.display());
     let output = home.run(&["server", "up", "x", "--lever", &lever]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{reported}");
     for part in ["2 options", "datadir=/var/lib/mysql", "durability: sync_binlog=0"] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(reported.contains(part), "{part}: {reported}");
     }
     let rows = home.fine(&["server", "cli", "x", "-e", "SELECT @@max_connections"]);
     assert_eq!(rows.lines().last(), Some("33"));

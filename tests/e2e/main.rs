@@ -3,6 +3,8 @@
 
 mod audit;
 mod bench;
+mod bench_ends;
+mod bench_guard;
 #[allow(dead_code)]
 #[path = "../../crates/wire/tests/it/certificates.rs"]
 mod certificates;

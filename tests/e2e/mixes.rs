@@ -219,7 +219,7 @@ sql = 'SELECT id FROM b'
 ";
     let told_of = |text: &str, status: i32| refused(&home, &server, &mix(&home, text), &[], status);
     let ended = told_of(text, 3);
-    for told in [
+    for reported in [
         "m.toml:8:7: ",
         "nmae",
         "m.toml:10:7: ",
@@ -227,11 +227,11 @@ sql = 'SELECT id FROM b'
         "m.toml:13:7: ",
         "mydyno.b",
     ] {
-        assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
+        assert!(ended.stderr.contains(reported), "{reported}: {}", ended.stderr);
     }
     let ended = told_of(&text.replace("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE a (idd INT)"), 3);
-    let told = "table a has no column \"id\" (m.toml:5:1): did you mean idd?";
-    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    let reported = "table a has no column \"id\" (m.toml:5:1): did you mean idd?";
+    assert!(ended.stderr.contains(reported), "{}", ended.stderr);
     let ended = told_of("[transactions.t]\nstatments = 1\nweight = 'x'\n", 2);
     assert!(ended.stderr.contains("m.toml:2:1") && ended.stderr.contains("m.toml:3:10"), "{}", ended.stderr);
 }
@@ -284,7 +284,7 @@ statements = [{ sql = 'SELECT 1' }]
     let rows =
         |table: &str| server.sql(&format!("SELECT COUNT(*) FROM cut.{table}"))[0][0].parse::<u64>().unwrap();
     assert!(rows("a") + rows("b") > 0 && rows("a") + rows("b") < 60_000);
-    // What is made anew has no comment.
+    // A new database has no comment.
     server.sql("ALTER TABLE cut.a COMMENT 'the first'; ALTER TABLE cut.b COMMENT 'the first'");
     run(bench("cut", &[]));
     run(bench("whole", &[]));

@@ -76,12 +76,12 @@ fn file_systems_are_compared_on_disks_of_their_own_with_flushes_and_without() {
     args.extend(SHORT);
     let output = home.run(&args);
     if !output.status.success() {
-        let said = String::from_utf8(output.stderr).unwrap();
+        let reported = String::from_utf8(output.stderr).unwrap();
         assert!(
-            ["loop", "mkfs", "/proc/filesystems", "root"].iter().any(|lack| said.contains(lack)),
-            "{said}"
+            ["loop", "mkfs", "/proc/filesystems", "root"].iter().any(|lack| reported.contains(lack)),
+            "{reported}"
         );
-        println!("not tested: {said}");
+        println!("not tested: {reported}");
         return;
     }
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -116,7 +116,7 @@ fn readers_beside_a_writer_give_the_reads_and_the_syncs() {
     args.extend(["--threads", "2"]);
     args.extend(SHORT);
     let report = home.json(&args);
-    // Where the file system has no O_DIRECT, that is said instead.
+    // Where the file system has no O_DIRECT, the result says so.
     let all = [ids(&report, "measures"), ids(&report, "not_measured")].concat();
     for id in ["read.2", "write.2", "read.2.beside", "log.2.beside", "log"] {
         assert!(all.contains(&id), "{id}: {all:?}");
@@ -212,10 +212,10 @@ fn the_data_directory_of_a_server_is_refused_and_a_folder_beside_it_taken() {
         home.run(&args)
     };
     let refused = probe(&datadir);
-    let said = String::from_utf8(refused.stderr).unwrap();
+    let reported = String::from_utf8(refused.stderr).unwrap();
     let beside = datadir.parent().unwrap().join("mydyno-probe");
-    assert_eq!(refused.status.code(), Some(3), "{said}");
-    assert!(said.contains(&format!("--folder {}", beside.display())), "{said}");
+    assert_eq!(refused.status.code(), Some(3), "{reported}");
+    assert!(reported.contains(&format!("--folder {}", beside.display())), "{reported}");
     assert_eq!(left_in(&datadir), [""; 0]);
     fs::create_dir(&beside).unwrap();
     assert!(probe(&beside).status.success());
@@ -236,7 +236,8 @@ fn the_process_that_allocates_ends_with_a_probe_that_was_killed() {
     };
     let child = loop {
         let found = fs::read_to_string(&children).unwrap();
-        // One that has been at work for a moment has told the kernel whose child it is: it does so before all else.
+        // The child registers its parent with the kernel before anything else, so one that has run for a moment has
+        // done so.
         let at_work = |pid: &&str| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             let ticks =
@@ -325,10 +326,10 @@ fn the_disks_of_a_probe_that_was_killed_are_unmounted_and_removed_by_host_restor
         let deadline = Instant::now() + Duration::from_secs(60);
         while left_in(&folder).is_empty() || within("/proc/self/mountinfo") < disks {
             if child.try_wait().unwrap().is_some() {
-                let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+                let reported = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
                 let lacks = ["loop", "mkfs", "/proc/filesystems", "root"];
-                assert!(lacks.iter().any(|lack| said.contains(lack)), "{said}");
-                println!("not tested: {said}");
+                assert!(lacks.iter().any(|lack| reported.contains(lack)), "{reported}");
+                println!("not tested: {reported}");
                 return;
             }
             assert!(Instant::now() < deadline, "there are no {disks} disks");

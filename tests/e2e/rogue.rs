@@ -18,9 +18,9 @@ fn matrix(options: &[&str]) {
         .args(options)
         .output()
         .expect("python3 is needed");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    println!("{said}");
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("{reported}");
+    assert!(output.status.success(), "{reported}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

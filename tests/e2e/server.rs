@@ -95,8 +95,8 @@ fn only_its_own_account_with_its_password_gets_in() {
         vec!["-h", "127.0.0.1", "-P", &port, "-u", "root"],
         vec!["-h", "127.0.0.1", "-P", &port, "-u", "root", "-pwrong"],
     ] {
-        let (let_in, said) = attempt(&args);
-        assert!(!let_in && said.contains("1045"), "{args:?}: {said}");
+        let (let_in, reported) = attempt(&args);
+        assert!(!let_in && reported.contains("1045"), "{args:?}: {reported}");
     }
     let options = home.state().join("servers/closed/client.cnf");
     let through_tcp = Command::new("mariadb")
@@ -307,7 +307,7 @@ fn the_servers_environment_and_files_hold_nothing_of_its_starters() {
     let pid = home.json(&["server", "list", "--json"])["servers"][0]["pid"].as_u64().unwrap();
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
     assert!(!String::from_utf8_lossy(&environment).contains("topsecret"));
-    // A pipe of the starter that the server kept open would hang whoever reads it; `output` above has returned.
+    // If the server kept a pipe of its parent open, reading it to the end would hang; `output` above has returned.
     let folder = home.state().join("servers/clean").canonicalize().unwrap();
     assert_eq!(fs::read_link(format!("/proc/{pid}/fd/2")).unwrap(), folder.join("server.log"));
 }

@@ -1,4 +1,4 @@
-//! The shape of the source: no circle of more than two files inside a crate, no long file, no long function.
+//! The shape of the source, tests included: no circle of more than two files inside a crate, no long file, no long function.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,14 +12,6 @@ const LARGEST_CIRCLE: usize = 2;
 const LONGEST_FILE: usize = 500;
 /// Lines of a function at most, from its name to its closing brace.
 const LONGEST_FUNCTION: usize = 100;
-
-/// Circles that are still there: a crate and the files of its largest circle. Entries only shrink.
-const CIRCLES: &[(&str, usize)] = &[];
-/// Files that are still too long. Entries only go.
-const LONG_FILES: &[&str] = &[];
-/// Functions that are still too long: file and name. Entries only go.
-const LONG_FUNCTIONS: &[(&str, &str)] =
-    &[("crates/workload/src/mix/tests.rs", "every_kind_of_mistake_has_its_line_and_column")];
 
 /// Source files below a folder, in order.
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -236,9 +228,8 @@ fn no_circle_has_more_than_two_files() {
     let mut problems = Vec::new();
     for (name, source) in crates() {
         let modules = Modules::of(&source);
-        let permitted = CIRCLES.iter().find(|(n, _)| *n == name).map_or(LARGEST_CIRCLE, |(_, files)| *files);
         let edges = modules.edges();
-        for circle in circles(&edges).into_iter().filter(|circle| circle.len() > permitted) {
+        for circle in circles(&edges).into_iter().filter(|circle| circle.len() > LARGEST_CIRCLE) {
             let files: Vec<_> = circle.iter().map(|f| f.strip_prefix(&source).unwrap()).collect();
             problems.push(format!("{name}: {} files: {files:?}", files.len()));
         }
@@ -301,20 +292,15 @@ fn functions(text: &str) -> Vec<(String, usize)> {
 #[test]
 fn no_file_and_no_function_is_long() {
     let mut problems = Vec::new();
-    for (_, source) in crates() {
-        for file in sources(&source) {
-            let text = fs::read_to_string(&file).unwrap();
-            let name = file.strip_prefix(root()).unwrap().display().to_string();
-            let lines = text.lines().count();
-            if lines > LONGEST_FILE && !LONG_FILES.contains(&name.as_str()) {
-                problems.push(format!("{name} has {lines} lines"));
-            }
-            for (function, lines) in functions(&text) {
-                let known = LONG_FUNCTIONS.contains(&(name.as_str(), function.as_str()));
-                if lines > LONGEST_FUNCTION && !known {
-                    problems.push(format!("{name}: fn {function} has {lines} lines"));
-                }
-            }
+    for file in sources(&root().join("crates")).into_iter().chain(sources(&root().join("tests"))) {
+        let text = fs::read_to_string(&file).unwrap();
+        let name = file.strip_prefix(root()).unwrap().display();
+        let lines = text.lines().count();
+        if lines > LONGEST_FILE {
+            problems.push(format!("{name} has {lines} lines"));
+        }
+        for (function, lines) in functions(&text).into_iter().filter(|(_, lines)| *lines > LONGEST_FUNCTION) {
+            problems.push(format!("{name}: fn {function} has {lines} lines"));
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));

@@ -70,8 +70,8 @@ fn every_verb_has_a_manual_page_that_man_reads_without_a_warning() {
     for name in &names {
         let output = Command::new("man").args(["--warnings", "-l"]).arg(folder.join(name)).output();
         let Ok(output) = output else { return };
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && !said.contains("warning"), "{name}: {said}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !reported.contains("warning"), "{name}: {reported}");
     }
     assert!(home.fine(&["man", "server", "up"]).contains("mydyno\\-server\\-up"));
     assert!(home.fails(2, &["man", "serve"]).contains("is not a command"));

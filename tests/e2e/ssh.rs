@@ -122,8 +122,11 @@ fn a_host_behind_a_real_sshd_is_audited_and_nothing_stays_there() {
     // A host that is not known is ssh's to refuse, in its words.
     fs::write(folder.path().join("known"), "").unwrap();
     let output = sshd.command(&home, &args).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(3) && said.contains("Host key verification failed"), "{said}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.code() == Some(3) && reported.contains("Host key verification failed"),
+        "{reported}"
+    );
 }
 
 #[test]

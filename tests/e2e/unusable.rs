@@ -29,8 +29,11 @@ fn an_audit_of_a_server_that_answers_nothing_usable_ends_with_3_and_says_why() {
     ] {
         let fake = Fake::new(welcome(then));
         let socket = fake.socket().display().to_string();
-        let said = home.fails(3, &audit(&socket, &["--fail-on", "info"]));
-        assert!(said.contains("no fact of the server could be read") && said.contains(why), "{name}: {said}");
+        let reported = home.fails(3, &audit(&socket, &["--fail-on", "info"]));
+        assert!(
+            reported.contains("no fact of the server could be read") && reported.contains(why),
+            "{name}: {reported}"
+        );
     }
 }
 
@@ -46,7 +49,7 @@ fn error_packets_of_10_mb_cost_an_audit_little_memory() {
     let mut status = 0;
     // SAFETY: all bit patterns are valid for this plain struct.
     let mut used: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the child is ours and nobody else waits for it; the kernel fills both values.
+    // SAFETY: the child belongs to this process and has no other waiter; the kernel fills both values.
     unsafe { libc::wait4(child.id() as i32, &mut status, 0, &mut used) };
     assert_eq!(libc::WEXITSTATUS(status), 3);
     assert!(used.ru_maxrss < 200 << 10, "{} KiB", used.ru_maxrss);
@@ -67,14 +70,14 @@ fn pipes_devices_and_huge_files_are_refused_by_an_audit() {
         ("/dev/zero", "not a regular file"),
         (large.to_str().unwrap(), "larger than"),
     ] {
-        let said = home.fails(2, &["audit", "--config", path, "--for", "mysql-9.7"]);
-        assert!(said.contains(why), "{path}: {said}");
-        let said = home.fails(2, &["audit", "--host-only", "--accept", path]);
-        assert!(said.contains(why), "{path}: {said}");
+        let reported = home.fails(2, &["audit", "--config", path, "--for", "mysql-9.7"]);
+        assert!(reported.contains(why), "{path}: {reported}");
+        let reported = home.fails(2, &["audit", "--host-only", "--accept", path]);
+        assert!(reported.contains(why), "{path}: {reported}");
     }
     for path in [pipe.to_str().unwrap(), "/dev/zero"] {
-        let said = home.fails(3, &["audit", "--from", path]);
-        assert!(said.contains("not a regular file"), "{path}: {said}");
+        let reported = home.fails(3, &["audit", "--from", path]);
+        assert!(reported.contains("not a regular file"), "{path}: {reported}");
     }
 }
 

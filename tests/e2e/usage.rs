@@ -108,9 +108,9 @@ fn a_background_job_of_a_shell_ends_at_either_signal_and_keeps_its_record() {
             };
         }
         let begin = Instant::now();
-        let said = shell.current_dir(home.path()).output().unwrap();
-        let said = String::from_utf8(said.stdout).unwrap();
-        assert!(said.ends_with("status 130\n"), "SIG{name}: {said}");
+        let reported = shell.current_dir(home.path()).output().unwrap();
+        let reported = String::from_utf8(reported.stdout).unwrap();
+        assert!(reported.ends_with("status 130\n"), "SIG{name}: {reported}");
         assert!(begin.elapsed() < Duration::from_secs(60), "SIG{name}");
         assert!(run.join("summary.json").is_file(), "SIG{name}");
     }

@@ -58,7 +58,7 @@ impl Engine {
         let tls = tls.map(|(o, file)| format!("--loose-ssl-{o}={}", certificates.path(file).display()));
         let options = tls.into_iter().chain(options.iter().map(|o| (*o).to_owned()));
         let engine = Self { name, folder, certificates, options: options.map(Into::into).collect() };
-        engine.up().unwrap_or_else(|said| panic!("{name}: {said}"));
+        engine.up().unwrap_or_else(|reported| panic!("{name}: {reported}"));
         engine
     }
 
@@ -71,7 +71,7 @@ impl Engine {
     pub fn up_with(&self, file: Option<&Path>) -> Result<(), String> {
         let mut command = Command::new(script("up"));
         command.arg(self.name).arg(self.folder.path()).arg("").args(&self.options);
-        // The installed one needs no folder; `up` says of the others what is missing.
+        // The installed one needs no folder; for the others `up` names the missing prerequisite.
         command.env("ENGINES_PFX", std::env::var_os("MYDYNO_ENGINES").unwrap_or_default());
         if let Some(file) = file {
             command.env("ENGINES_CNF", file);

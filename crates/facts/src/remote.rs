@@ -68,18 +68,18 @@ impl Remote {
     pub fn facts(&self, arguments: &[&str]) -> Result<FactSet, FactsError> {
         let failed = |why: String| FactsError::Remote { host: self.host.clone(), why };
         let Answer { status, out, err } = self.run(arguments).map_err(failed)?;
-        let said = String::from_utf8_lossy(&err).trim().chars().take(600).collect::<String>();
+        let reported = String::from_utf8_lossy(&err).trim().chars().take(600).collect::<String>();
         match status {
             Some(0) => {}
             // ssh reports its own failures with exit status 255.
-            Some(255) => return Err(failed(format!("ssh failed: {said}"))),
+            Some(255) => return Err(failed(format!("ssh failed: {reported}"))),
             Some(126 | 127) => {
                 return Err(failed(format!(
-                    "the program cannot run there ({said}): another architecture, an older system, or a temporary folder mounted noexec; set TMPDIR there, or run mydyno there with --save"
+                    "the program cannot run there ({reported}): another architecture, an older system, or a temporary folder mounted noexec; set TMPDIR there, or run mydyno there with --save"
                 )));
             }
-            Some(code) => return Err(failed(format!("mydyno ended there with status {code}: {said}"))),
-            None => return Err(failed(format!("ssh was ended by a signal: {said}"))),
+            Some(code) => return Err(failed(format!("mydyno ended there with status {code}: {reported}"))),
+            None => return Err(failed(format!("ssh was ended by a signal: {reported}"))),
         }
         let text = String::from_utf8(out).map_err(|_| failed("its answer is not text".to_owned()))?;
         FactSet::from_json(&text).map_err(|e| {
@@ -132,7 +132,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Reads a stream in a thread of its own, so that full pipes cannot block either side.
 fn drain<R: io::Read + Send + 'static>(stream: Option<R>) -> Receiver<io::Result<Vec<u8>>> {
-    let (tell, told) = channel();
+    let (tell, stated) = channel();
     if let Some(stream) = stream {
         thread::spawn(move || {
             let mut bytes = Vec::new();
@@ -141,7 +141,7 @@ fn drain<R: io::Read + Send + 'static>(stream: Option<R>) -> Receiver<io::Result
             let _ = tell.send(read);
         });
     }
-    told
+    stated
 }
 
 /// Waits for a child and returns its exit status; a child that exceeds the limit or is cancelled is killed.

@@ -72,12 +72,12 @@ pub fn reason(error: &io::Error) -> String {
 }
 
 fn refusal(path: &str) -> String {
-    let way_out = if process_of(path).is_some() {
+    let remedy = if process_of(path).is_some() {
         "run mydyno as root or as the user that runs that process"
     } else {
         "run mydyno as root"
     };
-    format!("{path}: permission refused; {way_out}")
+    format!("{path}: permission refused; {remedy}")
 }
 
 /// The process that a path below /proc is about.

@@ -23,11 +23,11 @@ pub fn server_unusable(facts: &FactSet) -> Option<String> {
     if answered {
         return None;
     }
-    let said =
+    let reported =
         ["server.version", "server.version_number", "server.version_comment"].into_iter().find_map(why)?;
     Some(match why("server.variable.version") {
-        Some(variables) if variables != said => format!("{said}; {variables}"),
-        _ => said.to_owned(),
+        Some(variables) if variables != reported => format!("{reported}; {variables}"),
+        _ => reported.to_owned(),
     })
 }
 

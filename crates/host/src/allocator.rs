@@ -78,7 +78,7 @@ impl Allocator {
             HostError::Missing {
                 what: format!("the allocator {}", self.name()),
                 missing: format!("there is no {} in the usual library folders", names[0]),
-                way_out: format!("install {package}, or name its folder in LD_LIBRARY_PATH"),
+                remedy: format!("install {package}, or name its folder in LD_LIBRARY_PATH"),
             }
         })
     }

@@ -204,7 +204,7 @@ impl DiskFolder<'_> {
             return Err(HostError::Missing {
                 what: "a power cut".to_owned(),
                 missing: format!("{} has no emulated disk", self.path.display()),
-                way_out: "use disk.medium=emulated".to_owned(),
+                remedy: "use disk.medium=emulated".to_owned(),
             });
         };
         drive.send(DiskCommand::Cut)?;
@@ -280,7 +280,7 @@ impl DiskFolder<'_> {
             Some(device) => Err(HostError::Missing {
                 what: format!("attaching {}", image.display()),
                 missing: format!("it is attached to {}", device.display()),
-                way_out: format!(
+                remedy: format!(
                     "cut the power of an emulated disk first; a device that `mydyno host status` does not show was attached by \
                      another program: `losetup -d {}`",
                     device.display()
@@ -324,8 +324,8 @@ impl DiskFolder<'_> {
         };
         self.journal.close(started.id, Closing::Restored, "it ended")?;
         if !status.success() {
-            let said = fs::read_to_string(&log).unwrap_or_default();
-            return Err(HostError::Program { program, why: said.trim().to_owned() });
+            let reported = fs::read_to_string(&log).unwrap_or_default();
+            return Err(HostError::Program { program, why: reported.trim().to_owned() });
         }
         fs::remove_file(&log).map_err(|e| HostError::io("remove", &log, e))
     }

@@ -12,14 +12,14 @@ pub enum HostError {
     #[error("there is no home folder to keep mydyno's state in: set MYDYNO_STATE=/some/private/folder")]
     NoHome,
     /// The state folder is not private.
-    #[error("state folder {}: {problem}: {way_out}", path.display())]
+    #[error("state folder {}: {problem}: {remedy}", path.display())]
     StateFolder {
         /// The folder.
         path: PathBuf,
         /// The defect.
         problem: String,
         /// The remedy.
-        way_out: String,
+        remedy: String,
     },
     /// A new folder of mydyno's would be inside a data directory, where a server takes it for a schema.
     #[error(
@@ -117,14 +117,14 @@ pub enum HostError {
         became: String,
     },
     /// A prerequisite that this machine lacks.
-    #[error("{what} cannot be had here: {missing}: {way_out}")]
+    #[error("{what} cannot be had here: {missing}: {remedy}")]
     Missing {
         /// The thing that was requested.
         what: String,
         /// The prerequisite.
         missing: String,
         /// How to get it.
-        way_out: String,
+        remedy: String,
     },
     /// Too little free space.
     #[error("{} has {free} free, and {needed} are needed: free some, or set MYDYNO_STATE to a folder on a larger disk", path.display())]

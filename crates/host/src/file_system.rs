@@ -144,7 +144,7 @@ impl FileSystem {
         Err(HostError::Missing {
             what: self.name().to_owned(),
             missing: format!("{} is not in /proc/filesystems", self.kind()),
-            way_out: format!("run `modprobe {}`, or use a kernel that has it", self.kind()),
+            remedy: format!("run `modprobe {}`, or use a kernel that has it", self.kind()),
         })
     }
 
@@ -157,7 +157,7 @@ impl FileSystem {
         find_program(program).ok_or_else(|| HostError::Missing {
             what: self.name().to_owned(),
             missing: format!("{program} is not on the PATH"),
-            way_out: format!("install the package {package}"),
+            remedy: format!("install the package {package}"),
         })
     }
 

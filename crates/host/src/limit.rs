@@ -105,7 +105,7 @@ impl Limit {
         Err(HostError::Missing {
             what: format!("limit.{} of {}", self.name(), show(value)),
             missing: format!("the hard limit of this process is {}, and it may not raise it", show(hard)),
-            way_out: format!(
+            remedy: format!(
                 "ask for at most {}, or run from a shell with a higher one (`ulimit -H`, LimitNOFILE= and such of systemd, or a \
                  container with CAP_SYS_RESOURCE)",
                 show(hard)

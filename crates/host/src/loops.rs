@@ -58,7 +58,7 @@ pub fn check(machine: &Machine) -> Result<(), HostError> {
 
 fn open_control() -> Result<File, HostError> {
     OpenOptions::new().read(true).write(true).open(CONTROL).map_err(|e| {
-        let (missing, way_out) = match e.kind() {
+        let (missing, remedy) = match e.kind() {
             io::ErrorKind::NotFound => (
                 format!("there is no {CONTROL}"),
                 "run `modprobe loop`, or in a container give it /dev/loop-control and loop devices"
@@ -66,7 +66,7 @@ fn open_control() -> Result<File, HostError> {
             ),
             _ => (format!("{CONTROL} cannot be opened: {e}"), "run as root".to_owned()),
         };
-        HostError::Missing { what: "a loop device".to_owned(), missing, way_out }
+        HostError::Missing { what: "a loop device".to_owned(), missing, remedy }
     })
 }
 

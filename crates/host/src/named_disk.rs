@@ -17,7 +17,7 @@ use crate::host::Host;
 use crate::lost;
 /// Parameters of a named disk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct DiskRequest {
     /// As in `ext4`.
     pub file_system: String,
     /// Its size.
@@ -28,7 +28,7 @@ pub struct Wanted {
     pub drive: Spec,
 }
 
-impl Wanted {
+impl DiskRequest {
     /// The specification of the disk.
     ///
     /// # Errors
@@ -70,12 +70,12 @@ fn folder_of(host: &Host, name: &str) -> Result<PathBuf, HostError> {
     Ok(host.state.path().join(format!("disk-{name}")))
 }
 
-fn wanted_of(host: &Host, name: &str) -> Result<Wanted, HostError> {
+fn wanted_of(host: &Host, name: &str) -> Result<DiskRequest, HostError> {
     let path = folder_of(host, name)?.join("wanted.json");
     let text = fs::read(&path).map_err(|_| HostError::Missing {
         what: format!("disk {name}"),
         missing: "there is no disk with that name".to_owned(),
-        way_out: "`mydyno host disk up` makes one, `mydyno host status` shows them".to_owned(),
+        remedy: "`mydyno host disk up` makes one, `mydyno host status` shows them".to_owned(),
     })?;
     serde_json::from_slice(&text).map_err(|e| HostError::io("read", &path, e.into()))
 }
@@ -84,7 +84,7 @@ fn wanted_of(host: &Host, name: &str) -> Result<Wanted, HostError> {
 ///
 /// # Errors
 /// A prerequisite is missing, or a step failed; all of it is then removed again.
-pub fn up(host: &Host, name: &str, wanted: &Wanted, means: &Emulation) -> Result<Disk, HostError> {
+pub fn up(host: &Host, name: &str, wanted: &DiskRequest, means: &Emulation) -> Result<Disk, HostError> {
     let (path, purpose, spec) = (folder_of(host, name)?, purpose(name), wanted.spec()?);
     disk::check(&host.lease, host.state.path(), &spec)?;
     folder::create(&host.journal, &host.lease, &purpose, &path)?;
@@ -150,7 +150,7 @@ pub fn state(host: &Host, name: &str) -> Result<State, HostError> {
         None => Err(HostError::Missing {
             what: format!("disk {name}"),
             missing: "its process has ended".to_owned(),
-            way_out: format!("run `mydyno host disk down {name}`"),
+            remedy: format!("run `mydyno host disk down {name}`"),
         }),
     }
 }

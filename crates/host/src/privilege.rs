@@ -13,7 +13,7 @@ pub(crate) fn check_admin(machine: &Machine, what: &str) -> Result<(), HostError
         return Err(HostError::Missing {
             what: what.to_owned(),
             missing: "this process does not have CAP_SYS_ADMIN".to_owned(),
-            way_out: "run as root, in a container with that capability".to_owned(),
+            remedy: "run as root, in a container with that capability".to_owned(),
         });
     }
     if machine.is_host_user_namespace() {
@@ -22,6 +22,6 @@ pub(crate) fn check_admin(machine: &Machine, what: &str) -> Result<(), HostError
     Err(HostError::Missing {
         what: what.to_owned(),
         missing: "its capabilities hold in a user namespace only (a rootless container)".to_owned(),
-        way_out: "run as the host's root".to_owned(),
+        remedy: "run as the host's root".to_owned(),
     })
 }

@@ -75,7 +75,7 @@ pub fn check_queues(machine: &Machine) -> Result<(), HostError> {
     Err(HostError::Missing {
         what: "a setting of a disk's queue".to_owned(),
         missing: format!("{} cannot be written to", folder.display()),
-        way_out: "run as root, outside a container that keeps it read-only".to_owned(),
+        remedy: "run as root, outside a container that keeps it read-only".to_owned(),
     })
 }
 
@@ -458,7 +458,7 @@ fn managed(name: &str) -> HostError {
     HostError::Missing {
         what: name.to_owned(),
         missing: "the kernel spreads this interrupt over the CPUs itself".to_owned(),
-        way_out: "use one that it does not manage, or move the server with server.affinity".to_owned(),
+        remedy: "use one that it does not manage, or move the server with server.affinity".to_owned(),
     }
 }
 

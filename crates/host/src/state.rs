@@ -62,8 +62,8 @@ impl StateDir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(HostError::io("open the state folder", path, e)),
         };
-        let refuse = |problem: String, way_out: String| {
-            Err(HostError::StateFolder { path: path.clone(), problem, way_out })
+        let refuse = |problem: String, remedy: String| {
+            Err(HostError::StateFolder { path: path.clone(), problem, remedy })
         };
         let meta = fs::metadata(&path).map_err(|e| HostError::io("open the state folder", &path, e))?;
         let elsewhere = "set MYDYNO_STATE to a private folder of your own".to_owned();

@@ -92,8 +92,8 @@ pub fn check_folder(folder: &Path) -> Result<(), HostError> {
     Ok(())
 }
 
-fn missing_error(missing: &str, way_out: &str) -> HostError {
-    HostError::Missing { what: NAME.to_owned(), missing: missing.to_owned(), way_out: way_out.to_owned() }
+fn missing_error(missing: &str, remedy: &str) -> HostError {
+    HostError::Missing { what: NAME.to_owned(), missing: missing.to_owned(), remedy: remedy.to_owned() }
 }
 
 /// The path of the library in a folder.

@@ -158,7 +158,7 @@ fn check_nice(machine: &Machine, value: &str) -> Result<(), HostError> {
     Err(HostError::Missing {
         what: format!("server.nice={value}"),
         missing: format!("this process has {own} and does not have CAP_SYS_NICE"),
-        way_out: format!("use {own} or more, or run as root, in a container with that capability"),
+        remedy: format!("use {own} or more, or run as root, in a container with that capability"),
     })
 }
 

@@ -40,8 +40,8 @@ const LEVER: &str = "server.user";
 /// # Errors
 /// It cannot; the error says how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
-    let missing_error = |missing: String, way_out: &str| {
-        Err(HostError::Missing { what: LEVER.to_owned(), missing, way_out: way_out.to_owned() })
+    let missing_error = |missing: String, remedy: &str| {
+        Err(HostError::Missing { what: LEVER.to_owned(), missing, remedy: remedy.to_owned() })
     };
     if calls::effective_uid() != 0 {
         return missing_error(
@@ -120,7 +120,7 @@ impl User {
                     missing: format!(
                         "its number {id} is not one of this container's ({file} of user_namespaces(7))"
                     ),
-                    way_out: "take a user with a lower number, or give the container more of them".to_owned(),
+                    remedy: "take a user with a lower number, or give the container more of them".to_owned(),
                 });
             }
         }
@@ -154,7 +154,7 @@ impl User {
                     closed.display(),
                     program.display()
                 ),
-                way_out: "unpack the server where that user can enter, or open the folder to it".to_owned(),
+                remedy: "unpack the server where that user can enter, or open the folder to it".to_owned(),
             }),
         }
     }

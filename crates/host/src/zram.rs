@@ -58,11 +58,11 @@ enum Holds {
     Another,
 }
 
-fn missing_error(missing: &str, way_out: &str) -> HostError {
+fn missing_error(missing: &str, remedy: &str) -> HostError {
     HostError::Missing {
         what: "swap in compressed memory".to_owned(),
         missing: missing.to_owned(),
-        way_out: way_out.to_owned(),
+        remedy: remedy.to_owned(),
     }
 }
 

@@ -3,12 +3,12 @@
 use mydyno_host::emulated::mechanism::CacheMode;
 use mydyno_host::file_system::FileSystem;
 
-use crate::turns::Turns;
+use crate::lever_set::LeverSet;
 
 /// The levers parsed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
-    pub(crate) turns: Turns,
+    pub(crate) lever_set: LeverSet,
     /// The disk has several levers, which are checked together after the last one.
     pub(crate) disk: DiskDraft,
 }

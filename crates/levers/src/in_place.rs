@@ -5,7 +5,7 @@ use mydyno_model::server::ServerInfo;
 use mydyno_sandbox::{Site, put_back, variable};
 
 use crate::error::LeverError;
-use crate::turns::{Turns, When};
+use crate::lever_set::{LeverSet, When};
 
 /// Changes levers in place; all its changes have one purpose in the journal. After a killed command `mydyno host
 /// restore` puts them back.
@@ -27,13 +27,13 @@ impl<'a> InPlace<'a> {
     /// # Errors
     /// A lever that needs a restart or new tables, one that is not permitted, or a value that is refused. Levers set
     /// before the error stay set until [`Self::put_back`].
-    pub fn turn(&self, turns: &Turns, server: &ServerInfo) -> Result<(), LeverError> {
+    pub fn apply(&self, lever_set: &LeverSet, server: &ServerInfo) -> Result<(), LeverError> {
         let needs_start = |(_, _, when): &&(String, String, When)| !when.is_in_place();
-        if let Some((id, value, _)) = turns.all.iter().find(needs_start) {
+        if let Some((id, value, _)) = lever_set.all.iter().find(needs_start) {
             return Err(LeverError::NotInPlace { lever: format!("{id}={value}") });
         }
-        turns.server.turn_host(&self.site, &self.purpose, self.allowed)?;
-        for (name, value) in &turns.server.variables {
+        lever_set.server.apply_to_host(&self.site, &self.purpose, self.allowed)?;
+        for (name, value) in &lever_set.server.variables {
             variable::set(&self.site, server, &self.purpose, name, value)?;
         }
         Ok(())

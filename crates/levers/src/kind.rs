@@ -5,7 +5,7 @@ use mydyno_model::lever::LeverInfo;
 
 use crate::draft::Draft;
 use crate::error::LeverError;
-use crate::turns::When;
+use crate::lever_set::When;
 
 /// A family of levers.
 pub(crate) trait Family: Sync {

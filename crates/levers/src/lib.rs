@@ -1,8 +1,8 @@
 //! Levers: everything that an experiment can change, by name and value.
 //!
-//! [`Turns::parse`] reads a list of (lever, value) pairs, checks their form and reports all mistakes at once. The result is
+//! [`LeverSet::parse`] reads a list of (lever, value) pairs, checks their form and reports all mistakes at once. The result is
 //! split by the moment at which each part takes effect: on the whole host, at the start of a private server, while it runs,
-//! on the tables of the workload, or in the workload itself. [`Turns::server`] is what `mydyno_sandbox::up` takes; the sandbox
+//! on the tables of the workload, or in the workload itself. [`LeverSet::server`] is what `mydyno_sandbox::up` takes; the sandbox
 //! journals each change and puts it back when the server ends.
 //!
 //! A family of levers is one file in `family/`: its names, the parsing of values, and its entries in `mydyno host
@@ -16,8 +16,8 @@ mod family;
 mod in_place;
 mod info;
 mod kind;
+mod lever_set;
 mod parse;
-mod turns;
 
 #[cfg(test)]
 mod tests;
@@ -25,5 +25,5 @@ mod tests;
 pub use catalogue::{list, nearest};
 pub use error::LeverError;
 pub use in_place::InPlace;
+pub use lever_set::{Client, LeverSet, When};
 pub use mydyno_host::task::parse_cpus;
-pub use turns::{Client, Turns, When};

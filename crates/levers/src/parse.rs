@@ -7,9 +7,9 @@ use crate::catalogue::nearest;
 use crate::draft::Draft;
 use crate::error::LeverError;
 use crate::family::{FAMILIES, disk};
-use crate::turns::Turns;
+use crate::lever_set::LeverSet;
 
-impl Turns {
+impl LeverSet {
     /// Parses levers and their values. A bundle is replaced by its parts. Nothing is changed, and the host is not
     /// examined except to resolve relative paths against the working directory.
     ///
@@ -30,7 +30,7 @@ impl Turns {
             }
         }
         problems.extend(disk::finish(&mut draft));
-        if problems.is_empty() { Ok(draft.turns) } else { Err(problems) }
+        if problems.is_empty() { Ok(draft.lever_set) } else { Err(problems) }
     }
 }
 
@@ -38,8 +38,11 @@ impl Turns {
 fn one(id: &str, value: &str, draft: &mut Draft) -> Result<(), LeverError> {
     for family in FAMILIES {
         if let Some(when) = family.parse(id, value, draft)? {
-            draft.turns.ledger.extend(family.priced(value).into_iter().flat_map(|value| prices(id, value)));
-            draft.turns.all.push((id.to_owned(), value.to_owned(), when));
+            draft
+                .lever_set
+                .ledger
+                .extend(family.priced(value).into_iter().flat_map(|value| prices(id, value)));
+            draft.lever_set.all.push((id.to_owned(), value.to_owned(), when));
             return Ok(());
         }
     }

@@ -8,16 +8,16 @@ use mydyno_host::emulated::Spec as Drive;
 use mydyno_host::emulated::mechanism::CacheMode;
 
 use crate::family::disk::{EMULATED_BYTES, FILE_BYTES};
-use crate::{Turns, When, list};
+use crate::{LeverSet, When, list};
 
-fn parse(wanted: &[(&str, &str)]) -> Result<Turns, Vec<String>> {
+fn parse(wanted: &[(&str, &str)]) -> Result<LeverSet, Vec<String>> {
     let owned: Vec<_> = wanted.iter().map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
-    Turns::parse(&owned).map_err(|all| all.iter().map(ToString::to_string).collect())
+    LeverSet::parse(&owned).map_err(|all| all.iter().map(ToString::to_string).collect())
 }
 
 #[test]
 fn each_lever_is_read_into_its_place() {
-    let turns = parse(&[
+    let lever_set = parse(&[
         ("vm.swappiness", "1"),
         ("swap.file", "64M"),
         ("cgroup.memory", "512M"),
@@ -38,22 +38,22 @@ fn each_lever_is_read_into_its_place() {
     ])
     .unwrap();
     assert_eq!(
-        (turns.server.engine.as_deref(), turns.server.basedir.clone()),
+        (lever_set.server.engine.as_deref(), lever_set.server.basedir.clone()),
         (Some("mariadb-10.11"), Some("/opt/x".into()))
     );
-    assert_eq!(turns.server.option_file, Some("/etc/my.cnf".into()));
-    assert_eq!(turns.workload, [("tables".to_owned(), "3".to_owned())]);
-    assert_eq!(turns.schema, ["ALTER TABLE t ENGINE=Aria"]);
-    assert_eq!(turns.of_the_host(), ["vm.swappiness=1", "swap.file=67108864"]);
-    assert_eq!(turns.server.arrangement.limits.memory_bytes, Some(512 << 20));
-    let io = turns.server.arrangement.limits.io.unwrap();
+    assert_eq!(lever_set.server.option_file, Some("/etc/my.cnf".into()));
+    assert_eq!(lever_set.workload, [("tables".to_owned(), "3".to_owned())]);
+    assert_eq!(lever_set.schema, ["ALTER TABLE t ENGINE=Aria"]);
+    assert_eq!(lever_set.of_the_host(), ["vm.swappiness=1", "swap.file=67108864"]);
+    assert_eq!(lever_set.server.arrangement.limits.memory_bytes, Some(512 << 20));
+    let io = lever_set.server.arrangement.limits.io.unwrap();
     assert_eq!((io.read_iops, io.write_bytes, io.write_iops), (Some(200), Some(1 << 20), None));
-    assert_eq!(turns.server.arrangement.sync_delay, Some(Duration::from_millis(5)));
-    let disk = turns.server.arrangement.disk.unwrap();
+    assert_eq!(lever_set.server.arrangement.sync_delay, Some(Duration::from_millis(5)));
+    let disk = lever_set.server.arrangement.disk.unwrap();
     assert_eq!((disk.file_system.name(), disk.bytes), ("ext4", FILE_BYTES));
-    assert_eq!(turns.server.options, ["innodb_doublewrite=0"]);
-    assert_eq!(turns.server.variables, [("max_connections".to_owned(), "50".to_owned())]);
-    assert_eq!(turns.ledger.len(), 4, "{:?}", turns.ledger);
+    assert_eq!(lever_set.server.options, ["innodb_doublewrite=0"]);
+    assert_eq!(lever_set.server.variables, [("max_connections".to_owned(), "50".to_owned())]);
+    assert_eq!(lever_set.ledger.len(), 4, "{:?}", lever_set.ledger);
 }
 
 #[test]
@@ -64,12 +64,12 @@ fn no_spelling_of_a_variable_hides_its_price() {
         "loose_innodb_flush_log_at_trx_commit",
         "innodb_flush_log_at_trx_c",
     ] {
-        let turns = parse(&[(&format!("option.{option}"), "2")]).unwrap();
+        let lever_set = parse(&[(&format!("option.{option}"), "2")]).unwrap();
         let price = "durability: innodb_flush_log_at_trx_commit=2. ";
         assert!(
-            turns.ledger.len() == 1 && turns.ledger[0].starts_with(price),
+            lever_set.ledger.len() == 1 && lever_set.ledger[0].starts_with(price),
             "{option}: {:?}",
-            turns.ledger
+            lever_set.ledger
         );
     }
     // The name may also abbreviate innodb_flush_log_at_timeout.
@@ -118,16 +118,16 @@ fn a_queue_without_its_disk_is_refused() {
 
 #[test]
 fn an_emulated_disk_concerns_the_whole_host_and_names_its_price() {
-    let turns = parse(&[
+    let lever_set = parse(&[
         ("disk.file_system", "ext4"),
         ("disk.medium", "emulated"),
         ("disk.cache", "ignores-flushes"),
         ("disk.depth", "32"),
     ])
     .unwrap();
-    assert!(turns.of_the_host()[0].contains("emulated disk"), "{:?}", turns.of_the_host());
-    assert!(turns.ledger[0].contains("ignores flushes"), "{:?}", turns.ledger);
-    let disk = turns.server.arrangement.disk.unwrap();
+    assert!(lever_set.of_the_host()[0].contains("emulated disk"), "{:?}", lever_set.of_the_host());
+    assert!(lever_set.ledger[0].contains("ignores flushes"), "{:?}", lever_set.ledger);
+    let disk = lever_set.server.arrangement.disk.unwrap();
     let drive = Drive { cache: CacheMode::IgnoresFlushes, depth: 32 };
     assert_eq!((disk.medium, disk.bytes), (Medium::Emulated(drive), EMULATED_BYTES));
     let problems = parse(&[("disk.file_system", "ext4"), ("disk.cache", "off")]).unwrap_err();
@@ -137,9 +137,9 @@ fn an_emulated_disk_concerns_the_whole_host_and_names_its_price() {
 
 #[test]
 fn a_bundle_stands_for_its_levers_and_names_its_price() {
-    let turns = parse(&[("bundle.relaxed", "on")]).unwrap();
-    assert_eq!(turns.server.options, ["sync_binlog=0", "innodb_flush_log_at_trx_commit=2"]);
-    assert_eq!(turns.ledger.len(), 2);
+    let lever_set = parse(&[("bundle.relaxed", "on")]).unwrap();
+    assert_eq!(lever_set.server.options, ["sync_binlog=0", "innodb_flush_log_at_trx_commit=2"]);
+    assert_eq!(lever_set.ledger.len(), 2);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn every_listed_lever_says_what_it_takes_and_can_be_asked_for_by_its_name() {
 
 #[test]
 fn levers_are_split_by_the_moment_at_which_they_take_effect() {
-    let turns = parse(&[
+    let lever_set = parse(&[
         ("vm.swappiness", "1"),
         ("variable.max_connections", "50"),
         ("option.innodb_doublewrite", "0"),
@@ -193,15 +193,15 @@ fn levers_are_split_by_the_moment_at_which_they_take_effect() {
         ("workload.table-size", "7"),
     ])
     .unwrap();
-    let at = |when| turns.at(when).map(|(id, _)| id).collect::<Vec<_>>();
+    let at = |when| lever_set.at(when).map(|(id, _)| id).collect::<Vec<_>>();
     assert_eq!(at(When::Host), ["vm.swappiness"]);
     assert_eq!(at(When::ServerRunning), ["variable.max_connections"]);
     assert_eq!(at(When::ServerStart), ["option.innodb_doublewrite"]);
     assert_eq!(at(When::Schema), ["schema.statement"]);
     assert_eq!(at(When::Workload), ["workload.table-size"]);
-    assert!(!turns.is_in_place());
+    assert!(!lever_set.is_in_place());
     assert!(parse(&[("vm.swappiness", "1"), ("variable.max_connections", "50")]).unwrap().is_in_place());
-    let refused = turns.check_no_load().unwrap_err().to_string();
+    let refused = lever_set.check_no_load().unwrap_err().to_string();
     assert!(refused.contains("schema.statement=DROP INDEX"), "{refused}");
 }
 
@@ -219,7 +219,8 @@ fn each_row_of_the_ledger_prints_its_price_for_a_value_that_costs_and_none_for_o
             let ledger = |value: &str| {
                 let disk = [("disk.file_system", "ext4"), ("disk.medium", "emulated")];
                 let of_disk = disk.into_iter().filter(|(id, _)| lever.starts_with("disk.") && *id != lever);
-                parse(&of_disk.chain([(lever.as_str(), value)]).collect::<Vec<_>>()).map(|turns| turns.ledger)
+                parse(&of_disk.chain([(lever.as_str(), value)]).collect::<Vec<_>>())
+                    .map(|lever_set| lever_set.ledger)
             };
             for safe in &row.safe {
                 let Ok(found) = ledger(safe) else { continue };

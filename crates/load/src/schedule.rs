@@ -31,14 +31,14 @@ impl Deal {
 
 /// A stretch of time over which the rate changes evenly.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Stretch {
+struct Segment {
     from_per_s: f64,
     to_per_s: f64,
     /// Infinite for the last one.
     time_s: f64,
 }
 
-impl Stretch {
+impl Segment {
     /// Arrivals until its end.
     fn arrivals(&self) -> f64 {
         if self.time_s.is_infinite() {
@@ -65,8 +65,8 @@ impl Stretch {
 pub struct Schedule {
     origin_ns: u64,
     spacing: Spacing,
-    stretches: std::vec::IntoIter<Stretch>,
-    stretch: Stretch,
+    segments: std::vec::IntoIter<Segment>,
+    segment: Segment,
     /// Start of the stretch, in seconds after the origin.
     start_s: f64,
     /// Cumulated rate at its start.
@@ -83,9 +83,9 @@ pub struct Schedule {
 impl Schedule {
     /// The schedule before measuring: the rate with which `shape` begins, from `origin_ns` on.
     pub fn warmup(arrivals: &Arrivals, deal: Deal, seed: u64, origin_ns: u64) -> Option<Self> {
-        Self::new(arrivals, deal, seed, origin_ns, 0, |stretches| {
-            let rate = stretches.first().map_or(0.0, |stretch| stretch.from_per_s);
-            vec![Stretch { from_per_s: rate, to_per_s: rate, time_s: f64::INFINITY }]
+        Self::new(arrivals, deal, seed, origin_ns, 0, |segments| {
+            let rate = segments.first().map_or(0.0, |segment| segment.from_per_s);
+            vec![Segment { from_per_s: rate, to_per_s: rate, time_s: f64::INFINITY }]
         })
     }
 
@@ -97,15 +97,15 @@ impl Schedule {
         origin_ns: u64,
         window_s: f64,
     ) -> Option<Self> {
-        Self::new(arrivals, deal, seed, origin_ns, 1, |mut stretches| {
-            match stretches.as_mut_slice() {
+        Self::new(arrivals, deal, seed, origin_ns, 1, |mut segments| {
+            match segments.as_mut_slice() {
                 [one] if one.time_s == 0.0 => one.time_s = window_s,
                 _ => {}
             }
             // Beyond its end the window goes on as it ended, if a worker comes late to close it.
-            let rate = stretches.last().map_or(0.0, |stretch| stretch.to_per_s);
-            stretches.push(Stretch { from_per_s: rate, to_per_s: rate, time_s: f64::INFINITY });
-            stretches
+            let rate = segments.last().map_or(0.0, |segment| segment.to_per_s);
+            segments.push(Segment { from_per_s: rate, to_per_s: rate, time_s: f64::INFINITY });
+            segments
         })
     }
 
@@ -115,16 +115,16 @@ impl Schedule {
         seed: u64,
         origin_ns: u64,
         phase: u64,
-        course: impl FnOnce(Vec<Stretch>) -> Vec<Stretch>,
+        course: impl FnOnce(Vec<Segment>) -> Vec<Segment>,
     ) -> Option<Self> {
         let Arrivals::Open { rate_per_s, spacing, shape } = arrivals else { return None };
-        let mut stretches = course(stretches(*rate_per_s, shape)).into_iter();
-        let stretch = stretches.next()?;
+        let mut segments = course(segments(*rate_per_s, shape)).into_iter();
+        let segment = segments.next()?;
         let mut schedule = Self {
             origin_ns,
             spacing: *spacing,
-            stretches,
-            stretch,
+            segments,
+            segment,
             start_s: 0.0,
             before: 0.0,
             reached: 0.0,
@@ -156,27 +156,27 @@ impl Schedule {
                 break;
             }
         }
-        while self.reached - self.before > self.stretch.arrivals() {
-            self.before += self.stretch.arrivals();
-            self.start_s += self.stretch.time_s;
-            match self.stretches.next() {
-                Some(stretch) => self.stretch = stretch,
+        while self.reached - self.before > self.segment.arrivals() {
+            self.before += self.segment.arrivals();
+            self.start_s += self.segment.time_s;
+            match self.segments.next() {
+                Some(segment) => self.segment = segment,
                 None => break,
             }
         }
-        let at_ns = (self.start_s + self.stretch.reaches_s(self.reached - self.before)) * 1e9;
+        let at_ns = (self.start_s + self.segment.reaches_s(self.reached - self.before)) * 1e9;
         // A rate of nothing never reaches the count: the conversion saturates.
         self.next_ns = self.origin_ns.saturating_add(at_ns as u64);
     }
 }
 
 /// The course of the rate; a single stretch of no length lasts as long as the window.
-fn stretches(rate_per_s: f64, shape: &Shape) -> Vec<Stretch> {
-    let even = |rate, time_s| Stretch { from_per_s: rate, to_per_s: rate, time_s };
+fn segments(rate_per_s: f64, shape: &Shape) -> Vec<Segment> {
+    let even = |rate, time_s| Segment { from_per_s: rate, to_per_s: rate, time_s };
     match shape {
         Shape::Flat => vec![even(rate_per_s, 0.0)],
         Shape::Ramp { from_per_s, to_per_s } => {
-            vec![Stretch { from_per_s: *from_per_s, to_per_s: *to_per_s, time_s: 0.0 }]
+            vec![Segment { from_per_s: *from_per_s, to_per_s: *to_per_s, time_s: 0.0 }]
         }
         Shape::Steps { steps } => steps.iter().map(|step| even(step.rate_per_s, step.time_s)).collect(),
     }

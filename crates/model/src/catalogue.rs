@@ -1,4 +1,4 @@
-//! The lists that `--json` prints of what is embedded or kept: claims, workloads, experiments, verdicts.
+//! The lists that `--json` prints: claims, workloads, experiments, verdicts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::document::{Document, Header};
 use crate::experiment::definition::Definition;
 use crate::experiment::proved::Proved;
 
-/// A claim with what is derived from its file.
+/// A claim with values derived from its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ListedClaim {
     /// Folder of its file, as in `memory`.

@@ -38,7 +38,7 @@ impl Outcome {
     }
 }
 
-/// A violated claim and what was measured of its remedy.
+/// A violated claim and the measurement of its remedy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advice {
     /// The claim's id.

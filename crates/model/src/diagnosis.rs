@@ -97,7 +97,7 @@ pub struct Bottleneck {
     pub title: String,
     /// Estimate, from counters, of the share of the running sessions' time that it takes, from 0 to 1.
     pub share: f64,
-    /// Share of the intervals in which it would be said on their own.
+    /// Share of the intervals that would name it on their own.
     pub held: f64,
     /// The figures that it rests on.
     pub evidence: Vec<Evidence>,
@@ -120,7 +120,7 @@ pub struct Evidence {
     pub value: f64,
 }
 
-/// A bottleneck that is not said, and why.
+/// A bottleneck that is not reported, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotSaid {
     /// The bottleneck.

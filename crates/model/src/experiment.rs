@@ -79,7 +79,8 @@ impl Arm {
     }
 }
 
-/// How arms are told apart: baseline and treatment by the levers and jobs that they do not share; an experiment may compare equal arms.
+/// Labels of arms: baseline and treatment by the levers and jobs that they do not share; an experiment may compare
+/// equal arms.
 pub fn labels(arms: &[Arm]) -> (String, String) {
     let arm = |role: Role| arms.iter().find(|arm| arm.role == role);
     let (Some(baseline), Some(treatment)) = (arm(Role::Baseline), arm(Role::Treatment)) else {
@@ -95,7 +96,7 @@ pub fn labels(arms: &[Arm]) -> (String, String) {
     (beside(baseline, treatment), beside(treatment, baseline))
 }
 
-/// Which change of the response an experiment asks for.
+/// The direction of the change in question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Asks {
@@ -154,7 +155,7 @@ pub struct Design {
     pub seed: u64,
     /// Length of the measured part of a slice in seconds.
     pub slice_s: f64,
-    /// Length of what is cut from the beginning of each slice in seconds.
+    /// Length of the part that is cut from the beginning of each slice, in seconds.
     pub settle_s: f64,
     /// Load on each server after its start, in seconds, before the first slice.
     pub warmup_s: f64,
@@ -331,7 +332,7 @@ pub struct Verdict {
     pub starts: usize,
     /// Units that the interval rests on: `starts` or `blocks`.
     pub units: String,
-    /// Units that are needed in all, where the verdict is undecided and this can be told.
+    /// Total number of units needed, where the verdict is undecided and this can be estimated.
     pub units_needed: Option<usize>,
     /// Costs of the treatment beside performance, where they exceed the baseline's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -357,7 +358,7 @@ pub struct Verdict {
     /// The first response block by block, in the order measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub block_ratios: Vec<BlockRatio>,
-    /// The settings that were changed for it and put back, in short lines.
+    /// The settings that were changed for it and restored, in short lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     /// The command that repeats it.

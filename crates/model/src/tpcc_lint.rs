@@ -12,9 +12,9 @@ use crate::document::{Document, Header};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LintState {
-    /// As the specification asks, within the error of the sample.
+    /// As the specification requires, within the error of the sample.
     AsSpecified,
-    /// Not as the specification asks.
+    /// Not as the specification requires.
     Differs,
     /// The tables do not show it.
     Unknown,

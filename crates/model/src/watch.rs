@@ -92,7 +92,7 @@ pub struct WatchNote {
     pub text: String,
 }
 
-/// `watch.json`: what was watched, beside the samples of a recorded watch.
+/// `watch.json`: the manifest of a recorded watch, beside its samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WatchManifest {
     /// Schema, start of the watch, writer.

@@ -76,7 +76,7 @@ pub struct LinksReport {
     /// Schema, time and writer.
     #[serde(flatten)]
     pub header: Header,
-    /// Whether the links were taken away.
+    /// Whether the links were removed.
     pub removed: bool,
     /// Paths of the links.
     pub links: Vec<String>,

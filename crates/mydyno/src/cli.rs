@@ -12,7 +12,7 @@ use crate::ui::Ui;
 use crate::verbs::Verb;
 use crate::workload_args;
 
-/// The dynamometer for MySQL and MariaDB: load with an honest record, on your own server or a private one.
+/// Load, audit, compare and watch MySQL and MariaDB, on your own server or a private one.
 #[derive(Debug, Parser)]
 #[command(name = "mydyno", version = version(), disable_help_subcommand = true, propagate_version = true)]
 #[command(
@@ -36,7 +36,7 @@ pub struct Common {
     /// Print the result as a JSON document on standard output; progress stays on standard error.
     #[arg(long, global = true)]
     pub json: bool,
-    /// No notes and no progress.
+    /// Print no notes and no progress.
     #[arg(long, global = true)]
     pub quiet: bool,
     /// Diagnostics on standard error: a level (`debug`), or levels by crate (`wire=trace,info`).
@@ -49,8 +49,9 @@ fn version() -> String {
     format!("{} ({})", writer.version, writer.commit)
 }
 
-/// Reads the command line and prints help, version and mistakes. A mistake that would repeat `hidden`, a word that may be a
-/// password, is replaced by what to do about it. `defaults` names options that a file has added; it follows a mistake.
+/// Parses the command line and prints help, version and mistakes. A mistake that would repeat `hidden`, a word that may
+/// be a password, is replaced by the remedy. `defaults` names options that the file of defaults has added; it follows a
+/// mistake.
 ///
 /// # Errors
 /// The exit status after help, version (0) or a mistake (2).
@@ -90,7 +91,7 @@ pub fn with_help(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// Options of sysbench, mysqlslap and the mysql client, and what does the same here.
+/// Options of sysbench, mysqlslap and the mysql client, and the corresponding ones here.
 const FOREIGN: &[(&[&str], &str)] = &[
     (&["--threads", "--num-threads", "--concurrency", "-c", "--clients"], "--connections N"),
     (&["--report-interval"], "nothing: every second is shown and recorded"),
@@ -176,11 +177,11 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["--plugin-dir", "--default-auth"], "nothing: the methods of authentication are built in"),
 ];
 
-/// Replaces clap's guess by the option that does the same, where the user typed one of another program.
+/// Replaces clap's suggestion by the corresponding option when the user typed one of another program.
 fn advise(error: &mut clap::Error) {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return };
-    // `-h` alone, for help: where there is a target it is the host, as in the mysql client.
+    // `-h` without a value is an attempt to get help: with a target it means the host, as in the mysql client.
     let without_value =
         matches!(error.get(ContextKind::InvalidValue), Some(ContextValue::String(value)) if value.is_empty());
     if error.kind() == ErrorKind::InvalidValue && without_value && given.starts_with("--host") {
@@ -197,7 +198,7 @@ fn advise(error: &mut clap::Error) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         return;
     }
-    // sysbench takes both signs.
+    // sysbench accepts both spellings.
     let given = given.split('=').next().unwrap_or_default().replace('_', "-");
     let Some((_, here)) = FOREIGN.iter().find(|(names, _)| names.contains(&given.as_str())) else { return };
     let tip = ContextValue::StyledStrs(vec![format!("{given} of other programs is here {here}").into()]);

@@ -1,4 +1,4 @@
-//! Completion in the shell: the command line with the values that can be told, and the scripts that ask for them.
+//! Completion in the shell: the command line with the known values, and the scripts that request them.
 
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::CompleteEnv;
@@ -10,15 +10,15 @@ use mydyno_sandbox::Site;
 use crate::cli::Cli;
 use crate::private::find_host;
 
-/// The variable through which a shell's script asks for candidates; its value is the shell's name.
+/// The variable with which a shell's script requests candidates; its value is the shell's name.
 const VARIABLE: &str = "MYDYNO_COMPLETE";
 /// Shells with a script.
 pub const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
-/// Values of an argument: those that exist when the user presses the key.
+/// A list of an argument's values, made when the user presses the key.
 type Values = fn() -> Vec<CompletionCandidate>;
 
-/// Arguments whose values can be told: the commands below `mydyno` that lead to them, an identifier, and the values.
+/// Arguments with known values: the subcommands that lead to them, an identifier, and the values.
 const VALUES: &[(&[&str], &str, Values)] = &[
     (&["bench"], "workload", workloads),
     (&["compare"], "workload", workloads),
@@ -59,11 +59,11 @@ const VALUES: &[(&[&str], &str, Values)] = &[
     (&["server", "cli"], "name", servers),
 ];
 
-/// Answers a shell's script, if one asks. Returns whether it did; nothing else is to be done then.
+/// Answers a shell's script, if it requests candidates. Returns whether it did; the program then ends.
 pub fn answer() -> bool {
     let here = std::env::current_dir().ok();
     let asked = CompleteEnv::with_factory(command).var(VARIABLE).bin("mydyno");
-    // A word that cannot be completed is not worth a message in the middle of a prompt.
+    // An error message would disturb the prompt, so completions that fail are empty.
     std::env::var_os(VARIABLE).is_some()
         && asked.try_complete(std::env::args_os(), here.as_deref()).unwrap_or(true)
 }
@@ -85,15 +85,15 @@ fn with_values(command: Command, path: &[&str], id: &'static str, values: Values
     if let [first, rest @ ..] = path {
         return command.mut_subcommand(*first, |below| with_values(below, rest, id, values));
     }
-    let told = |arg: Arg| arg.add(ArgValueCandidates::new(values));
+    let reported = |arg: Arg| arg.add(ArgValueCandidates::new(values));
     let positionals: Vec<String> = command.get_positionals().map(|arg| arg.get_id().to_string()).collect();
     if !positionals.iter().any(|name| name == id) {
-        return command.mut_arg(id, told);
+        return command.mut_arg(id, reported);
     }
-    // An argument that is changed becomes the last one: all of them are taken in turn to stay in order.
+    // A changed argument moves to the end: all of them are changed in turn to stay in order.
     positionals.into_iter().fold(command, |command, name| {
         let wanted = name == id;
-        command.mut_arg(name, |arg| if wanted { told(arg) } else { arg })
+        command.mut_arg(name, |arg| if wanted { reported(arg) } else { arg })
     })
 }
 
@@ -129,7 +129,7 @@ fn experiments() -> Vec<CompletionCandidate> {
     all.map(|one| candidate(&*one.definition.name, &*one.definition.question)).collect()
 }
 
-/// Levers with the sign behind which their value stands; those of this host with its devices.
+/// Levers, each followed by `=`; those of this host with its devices.
 fn levers() -> Vec<CompletionCandidate> {
     let levers = Machine::real().map(|machine| mydyno_levers::list(&machine)).unwrap_or_default();
     levers.into_iter().map(|lever| candidate(format!("{}=", lever.id), lever.takes)).collect()
@@ -153,7 +153,7 @@ fn runs() -> Vec<CompletionCandidate> {
     entries.map(|entry| CompletionCandidate::new(entry.path())).collect()
 }
 
-/// The state folder, if there is one: completing makes none.
+/// The state folder, if there is one: completing does not make it.
 fn state() -> Option<StateDir> {
     StateDir::find(&StateDir::default_path().ok()?).ok()?
 }

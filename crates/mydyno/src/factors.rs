@@ -10,7 +10,7 @@ use mydyno_model::experiment::factorial::Factorial;
 use mydyno_model::experiment::proved::Proved;
 use mydyno_model::units::show_bytes;
 use mydyno_prove::factorial::analyse;
-use mydyno_prove::factorial::design::{self, FactorLevels, Planned, Wanted};
+use mydyno_prove::factorial::design::{self, FactorLevels, FactorialRequest, Planned};
 use mydyno_prove::factorial::execute::{Progress, RunOptions};
 use mydyno_prove::ledger;
 use mydyno_stats::two_level::Family;
@@ -24,14 +24,15 @@ use crate::{private, signals};
 /// Options for several factors.
 #[derive(Debug, Clone, clap::Args)]
 pub struct FactorArgs {
-    /// A lever with its low and its high level; repeatable: estimates what each of the factors changes, and which act together.
+    /// A lever with its low and its high level; repeatable: estimates the effect of each factor and of their
+    /// interactions.
     #[arg(
         long,
         value_name = "LEVER=LOW,HIGH",
         conflicts_with_all = ["baseline", "treatment", "starts", "fail_if_worse"]
     )]
     pub factor: Vec<String>,
-    /// Which combinations of the factors' levels are run [default: full up to 4 factors, fractional up to 11, else screening].
+    /// The combinations of the factors' levels [default: full up to 4 factors, fractional up to 11, else screening].
     #[arg(long, value_enum, requires = "factor")]
     pub design: Option<DesignArg>,
     /// Runs of a fractional or screening design in each block [default: fractional: fewest with resolution IV; screening: fewest].
@@ -39,7 +40,7 @@ pub struct FactorArgs {
     pub runs: Option<u16>,
 }
 
-/// How the runs are chosen, as typed.
+/// The kind of design, as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum DesignArg {
     /// All combinations: 2^k runs.
@@ -72,16 +73,16 @@ impl FactorArgs {
     }
 }
 
-/// Prints the plan, and unless only that is wanted carries the experiment out and prints its result.
+/// Prints the plan and, unless only the plan is requested, runs the experiment and prints its result.
 ///
 /// # Errors
 /// Mistakes of the plan; as [`Planned::run`].
-pub fn carry_out(wanted: &Wanted, args: &ProvingArgs, ui: &Ui) -> Result<Status, Failure> {
+pub fn carry_out(wanted: &FactorialRequest, args: &ProvingArgs, ui: &Ui) -> Result<Status, Failure> {
     let planned = Planned::plan(wanted, OffsetDateTime::now_utc()).map_err(usage)?;
     measure(&planned, args, None, ui)
 }
 
-/// Goes on with the interrupted experiment of a folder.
+/// Resumes the interrupted experiment of a folder.
 ///
 /// # Errors
 /// As [`carry_out`].
@@ -218,7 +219,7 @@ fn show(progress: &Progress<'_>, planned: &Planned, ui: &Ui) {
     }
 }
 
-/// 0: a main effect is decided, whichever way. 1: all are undecided.
+/// 0: a main effect is decided, in either direction. 1: all are undecided.
 fn status(result: &Factorial) -> Status {
     let main = result.responses.iter().take(1).flat_map(|response| &response.effects);
     let decided = |finding: Finding| finding != Finding::Undecided;

@@ -1,19 +1,19 @@
-//! How a command ends: exit statuses, and failures that name the way out.
+//! The end of a command: exit statuses, and failures with their remedies.
 
 use std::process::ExitCode;
 
 /// Exit statuses that scripts may rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Fine.
+    /// Success.
     Fine,
-    /// The answer is bad: a bound broken, no successful statement, inconsistent data.
+    /// A negative result: a bound is broken, no statement succeeded, data are inconsistent.
     Bad,
-    /// The command line or a plan does not make sense.
+    /// A mistake in the command line or a plan.
     Usage,
-    /// The environment does not allow it: cannot connect, not permitted, no space.
+    /// The environment prevents it: cannot connect, not permitted, no space.
     Environment,
-    /// Interrupted by the user; what was measured is kept.
+    /// Interrupted by the user; the measurements so far are kept.
     Interrupted,
 }
 
@@ -29,27 +29,27 @@ impl From<Status> for ExitCode {
     }
 }
 
-/// A command that could not do what it was asked for.
+/// A command that failed.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit status.
     pub status: Status,
-    /// All problems that were found, one sentence each.
+    /// All problems, one sentence each.
     pub problems: Vec<String>,
 }
 
 impl Failure {
-    /// The command line or plan does not make sense.
+    /// A mistake in the command line or a plan.
     pub fn usage(problem: impl Into<String>) -> Self {
         Self { status: Status::Usage, problems: vec![problem.into()] }
     }
 
-    /// The environment does not allow it.
+    /// The environment prevents it.
     pub fn environment(problem: impl Into<String>) -> Self {
         Self { status: Status::Environment, problems: vec![problem.into()] }
     }
 
-    /// Puts `instead` in the place of the problems that repeat `word`.
+    /// Replaces problems that repeat `word` by `instead`.
     pub fn hide(&mut self, word: &str, instead: &str) {
         let before = self.problems.len();
         self.problems.retain(|problem| !problem.contains(word));

@@ -18,7 +18,7 @@ pub struct Filter(Targets);
 impl FromStr for Filter {
     type Err = String;
 
-    /// Reads a level (`debug`), or a list of `CRATE=LEVEL` and a level for the others (`wire=trace,info`).
+    /// Parses a level (`debug`), or a list of `CRATE=LEVEL` and a level for the others (`wire=trace,info`).
     fn from_str(text: &str) -> Result<Self, String> {
         let mut targets = Targets::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -42,14 +42,14 @@ impl FromStr for Filter {
     }
 }
 
-/// Starts writing diagnostics. A span is written when it closes, with the time that it took.
+/// Starts writing diagnostics. A span is written when it closes, with its duration.
 pub fn start(filter: Option<&Filter>) {
     let Some(Filter(targets)) = filter else { return };
     let format = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_span_events(FmtSpan::CLOSE);
-    // It fails only where a subscriber is set already, and this is the only place that sets one.
+    // Setting the subscriber fails only if there is one already, and no other place sets one.
     let _ = tracing_subscriber::registry().with(format).with(targets.clone()).try_init();
 }
 

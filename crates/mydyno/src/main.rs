@@ -1,5 +1,5 @@
-//! mydyno: the dynamometer for MySQL and MariaDB. This crate parses the command line, wires the rooms together,
-//! prints and exits; nothing below it does.
+//! mydyno: load generator, audit, experiments and observation for MySQL and MariaDB. This crate parses the command
+//! line, calls the crates below, prints and exits; no other crate does.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
 mod cli;
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     };
     let config = match config {
         Ok(config) => config,
-        // Only now: help is printed all the same.
+        // After parsing, so that help is printed in any case.
         Err(failure) => {
             ui.failure(&failure);
             return failure.status.into();

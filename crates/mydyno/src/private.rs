@@ -1,9 +1,9 @@
-//! A private server for the length of one command.
+//! A private server for the duration of one command.
 
 use std::sync::atomic::Ordering;
 
 use mydyno_host::{Host, HostError};
-use mydyno_levers::{LeverError, Turns};
+use mydyno_levers::{LeverError, LeverSet};
 use mydyno_load::LoadError;
 use mydyno_model::units::show_bytes;
 use mydyno_run::{Cancel, RunError};
@@ -15,48 +15,49 @@ use crate::failure::{Failure, Status};
 use crate::target::TargetArgs;
 use crate::ui::Ui;
 
-/// The private server of `--sandbox`, for the length of a command, and the levers of its load; `None` without `--sandbox`.
+/// The private server of `--sandbox`, for the duration of a command, and the levers of its load; `None` without
+/// `--sandbox`.
 ///
 /// # Errors
-/// As [`PrivateArgs::turns`](crate::private_args::PrivateArgs::turns).
-pub fn wanted(target: &TargetArgs, name: String, ui: &Ui) -> Result<Option<(Spec, Turns)>, Failure> {
+/// As [`PrivateArgs::lever_set`](crate::private_args::PrivateArgs::lever_set).
+pub fn wanted(target: &TargetArgs, name: String, ui: &Ui) -> Result<Option<(Spec, LeverSet)>, Failure> {
     let Some(engine) = &target.sandbox else { return Ok(None) };
-    let turns = target.private.turns("until this command ends", ui)?;
-    turns.check_no_client().map_err(|error| Failure::usage(error.to_string()))?;
-    let spec = target.private.spec(name, Some(engine), &turns);
-    Ok(Some((spec, turns)))
+    let lever_set = target.private.lever_set("until this command ends", ui)?;
+    lever_set.check_no_client().map_err(|error| Failure::usage(error.to_string()))?;
+    let spec = target.private.spec(name, Some(engine), &lever_set);
+    Ok(Some((spec, lever_set)))
 }
 
 /// Refuses levers of tables and workloads, for commands that run no load.
 ///
 /// # Errors
 /// There is such a lever.
-pub fn check_no_load(turns: &Turns) -> Result<(), Failure> {
-    turns.check_no_load().map_err(|error: LeverError| Failure::usage(error.to_string()))
+pub fn check_no_load(lever_set: &LeverSet) -> Result<(), Failure> {
+    lever_set.check_no_load().map_err(|error: LeverError| Failure::usage(error.to_string()))
 }
 
-/// The user's state folder, its journal and a lease of this command; the folder is made if it is not there.
+/// The user's state folder, its journal and a lease of this command; the folder is made if it does not exist.
 ///
 /// # Errors
-/// The folder cannot be made or is open to others.
+/// The folder cannot be made or others can access it.
 pub fn open_host(command: &str) -> Result<Host, Failure> {
     Host::open(command).map_err(environment)
 }
 
-/// The same if there is a state folder: looking makes none.
+/// As [`open_host`], if there is a state folder: reading does not make one.
 ///
 /// # Errors
-/// The folder is open to others.
+/// Others can access the folder.
 pub fn find_host(command: &str) -> Result<Option<Host>, Failure> {
     Host::find(command).map_err(environment)
 }
 
-/// How a command ends that the host does not let do its work.
+/// The failure of a command that the host prevents.
 pub fn environment(error: impl Into<HostError>) -> Failure {
     Failure::environment(error.into().to_string())
 }
 
-/// Says what is going on while a server comes up.
+/// Prints the progress of a server's start.
 pub fn note(ui: &Ui, progress: &Progress) {
     match progress {
         Progress::Found { engine, program } => {
@@ -103,13 +104,13 @@ pub fn note(ui: &Ui, progress: &Progress) {
     }
 }
 
-/// How a command ends whose trial or audit failed.
+/// The failure of a trial or an audit.
 pub fn run_failure(error: RunError) -> Failure {
     Failure { status: status_of(&error), problems: error.to_string().lines().map(str::to_owned).collect() }
 }
 
-/// The failure of a command whose user may have ended it: a signal ends calls of the connection wherever they are, and what fails
-/// then was interrupted.
+/// The failure of a command that the user may have ended: a signal ends pending calls of connections, and their errors
+/// then mean an interruption.
 pub fn or_interrupted(failure: Failure, stop: &Cancel) -> Failure {
     match failure.status {
         Status::Environment if stop.load(Ordering::Relaxed) => {
@@ -132,7 +133,7 @@ fn status_of(error: &RunError) -> Status {
     }
 }
 
-/// How a command ends that could not make or end a private server.
+/// The failure of making or ending a private server.
 pub fn failure(error: SandboxError) -> Failure {
     Failure { status: status_of_sandbox(&error), problems: vec![error.to_string()] }
 }

@@ -1,4 +1,4 @@
-//! Progress of a running bench: a line a second, a bar while tables are filled.
+//! Progress of a running bench: a line a second; a bar while tables are filled.
 
 use std::io::Write;
 use std::time::Instant;
@@ -14,16 +14,16 @@ use crate::private;
 use crate::sparkline::Sparkline;
 use crate::ui::Ui;
 
-/// Plain output shows a bar's state this often, in seconds.
+/// Interval in seconds between states of a bar in plain output.
 const PLAIN_EVERY_S: f64 = 5.0;
 
-/// Seconds that the sparkline of throughput shows.
+/// Seconds of throughput in the sparkline.
 const SPARKLINE_S: usize = 20;
 
 /// Characters of a bar.
 const BAR: usize = 24;
 
-/// Fewer connections are open before a bar could be read.
+/// With fewer connections all are open before a bar could be read.
 const MANY_CONNECTIONS: usize = 500;
 
 /// Shows progress on standard error.
@@ -49,12 +49,12 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Shows one piece of progress.
+    /// Shows an event of progress.
     pub fn show(&mut self, progress: &Progress<'_>) {
         match progress {
             Progress::LeftAlone(sentence) => return self.ui.always(sentence),
-            Progress::SchemaWarning { statement, said } => {
-                let text = format!("schema.statement={statement}: the server says: {said}");
+            Progress::SchemaWarning { statement, reported } => {
+                let text = format!("schema.statement={statement}: the server says: {reported}");
                 return self.ui.always(&text);
             }
             _ if self.ui.quiet => return,
@@ -196,7 +196,7 @@ fn per_s(count: u64, width_s: f64) -> String {
     if rate >= 100.0 { show_count(rate.round() as u64) } else { three_digits(rate) }
 }
 
-/// `found` were there in the beginning and say nothing of the rate.
+/// `found` rows existed at the beginning and do not count for the rate.
 fn bar_text(what: &str, done: u64, of: u64, found: u64, elapsed_s: f64) -> String {
     let made = done.saturating_sub(found);
     let rate = made as f64 / elapsed_s.max(1e-3);

@@ -21,13 +21,13 @@ use crate::failure::{Failure, Status};
 use crate::ui::Ui;
 use crate::{private, signals};
 
-/// How an experiment is carried out, as options of `compare` and `prove`.
+/// Options of the execution, for `compare` and `prove`.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ProvingArgs {
     /// Seed of rows, operations and the order of slices [default: 1].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print what would be done, how long it takes and what it can show; do nothing.
+    /// Print the plan, its duration and the smallest detectable effect; do nothing else.
     #[arg(long)]
     pub plan: bool,
     /// Exit status 1 where the treatment is worse.
@@ -36,10 +36,10 @@ pub struct ProvingArgs {
     /// Folder for design, slices and verdict [default: one of its own in the state folder].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Permit levers of the whole host; each is journalled first and put back.
+    /// Permit levers of the whole host; each change is journalled first and restored.
     #[arg(long)]
     pub allow_host_change: bool,
-    /// Permission to change variables of the user's server, which `prove` alone has as an option.
+    /// Permission to change variables of the user's server, an option of `prove` only.
     #[arg(skip)]
     pub allow_change: bool,
 }
@@ -47,11 +47,11 @@ pub struct ProvingArgs {
 /// How arms share machine and time, as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ModeArg {
-    /// Servers of all arms are up together and are loaded in turns.
+    /// Servers of all arms run together and are loaded alternately.
     Alternate,
     /// One server; levers that take effect while it runs are swapped between slices.
     InPlace,
-    /// One server at a time, a start and fresh data for each row.
+    /// One server at a time, with a start and fresh data for each row.
     Rows,
 }
 
@@ -65,7 +65,7 @@ impl From<ModeArg> for Mode {
     }
 }
 
-/// Reads an option that is a duration; a mistake goes to `problems`.
+/// Parses an option that is a duration; a mistake is added to `problems`.
 pub fn seconds(option: &str, text: &str, fewest_s: f64, problems: &mut Vec<String>) -> f64 {
     match parse_duration(text).map(|time| time.as_secs_f64()) {
         Ok(time_s) if time_s >= fewest_s => return time_s,
@@ -75,12 +75,12 @@ pub fn seconds(option: &str, text: &str, fewest_s: f64, problems: &mut Vec<Strin
     fewest_s
 }
 
-/// Reads an option that is a share; a mistake goes to `problems`.
+/// Parses an option that is a share; a mistake is added to `problems`.
 pub fn share(option: &str, text: &str, problems: &mut Vec<String>) -> f64 {
     parse_share(text).map_err(|error| problems.push(format!("--{option}: {error}"))).unwrap_or(0.0)
 }
 
-/// Prints the plan, and unless only that is wanted carries the experiment out and prints the verdict.
+/// Prints the plan and, unless only the plan is requested, runs the experiment and prints the verdict.
 ///
 /// # Errors
 /// As [`Comparison::run`].
@@ -122,11 +122,11 @@ pub fn carry_out(
     Ok(status(&verdict, args.fail_if_worse))
 }
 
-/// Where and for whom an experiment is measured.
+/// The environment of an experiment.
 pub struct Measuring<'a> {
     /// Folder of its documents.
     pub folder: &'a Path,
-    /// Whether the folder holds the beginning of it.
+    /// Whether the folder contains the beginning of the experiment.
     pub resume: bool,
     /// The user's stop flag.
     pub stop: &'a Cancel,
@@ -134,7 +134,7 @@ pub struct Measuring<'a> {
     pub purpose: &'a str,
 }
 
-/// Carries an experiment out, writes its folder and page, and enters the verdict in the ledger.
+/// Runs an experiment, writes its folder and page, and appends the verdict to the ledger.
 ///
 /// # Errors
 /// As [`Comparison::run`].
@@ -173,7 +173,7 @@ pub fn measure(
     Ok(verdict)
 }
 
-/// Puts what was proved on this host beside the findings of an audit of it.
+/// Adds to the findings of an audit of this host the verdicts found here.
 pub fn beside(findings: &mut Findings, ui: &Ui) {
     let Ok(Some(state)) = StateDir::default_path().and_then(|path| StateDir::find(&path)) else { return };
     match ledger::read(state.path()) {
@@ -193,7 +193,7 @@ pub fn tell(verdict: &Verdict, ui: &Ui) {
     }
 }
 
-/// The plan in words: changes, duration, disk space, and the smallest effect that it can show.
+/// The plan in words: changes, duration, disk space, and the smallest detectable effect.
 fn plan(comparison: &Comparison, args: &ProvingArgs) -> Vec<String> {
     let (design, shape) = (&comparison.design, comparison.shape);
     let mut lines = vec![design.question.clone()];
@@ -292,7 +292,7 @@ fn show(progress: &Progress<'_>, comparison: &Comparison, ui: &Ui) {
     }
 }
 
-/// 0: the verdict stands. 1: it is undecided, or the treatment is worse and the user asked to be told so.
+/// 0: the verdict is decided. 1: it is undecided, or the treatment is worse and the user requested this status for it.
 fn status(verdict: &Verdict, fail_if_worse: bool) -> Status {
     let worse = verdict.responses.first().is_some_and(|response| {
         let ratio = response.effect_ratio.value;
@@ -316,7 +316,7 @@ pub fn usage(errors: Vec<ProveError>) -> Failure {
     }
 }
 
-/// How a command ends whose experiment failed; `stop` is set once the user ended it, which ends calls of connections too. An
+/// The failure of an experiment; `stop` is set when the user ended it, which ends calls of connections too. An
 /// interrupted experiment can be resumed in its `folder`, if that is given.
 pub fn failure(error: ProveError, folder: Option<&Path>, stop: &Cancel) -> Failure {
     let status = match &error {
@@ -344,7 +344,7 @@ pub fn minutes(time_s: f64) -> String {
     if time_s < 90.0 { format!("{time_s:.0} s") } else { format!("{:.1} min", time_s / 60.0) }
 }
 
-/// The command as it was typed, without the folder of its results: that belongs to this host.
+/// The command as typed, without the folder of its results, which is specific to this host.
 pub fn command() -> String {
     let mut words = vec!["mydyno".to_owned()];
     let mut args = std::env::args().skip(1);

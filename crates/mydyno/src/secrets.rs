@@ -1,5 +1,5 @@
-//! Passwords on the command line: removed before any other code sees them, and overwritten where other users of the host
-//! can read the arguments of this process.
+//! Passwords on the command line: removed before any other code sees them, and overwritten where other users of the
+//! host can read the arguments of this process.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -28,8 +28,8 @@ pub struct CommandLine {
     pub args: Vec<OsString>,
     /// The last password option.
     pub password: Password,
-    /// The separate word after a bare `-p` or `--password`. It may be a password that was meant to be joined, so no
-    /// message repeats it.
+    /// The separate word after `-p` or `--password`. It may be a password that should have been attached, so no message
+    /// repeats it.
     pub word_after: Option<String>,
 }
 
@@ -37,7 +37,8 @@ pub struct CommandLine {
 pub const WORD_AFTER: &str = "-p and --password are followed by a separate word, which is not repeated here because it may be a \
     password: join a password as in -pWORD, use --password-file or MYSQL_PWD, or put -p last to be asked for it";
 
-/// Takes the password out of the arguments when their verb has a password option in `cli`, wherever it stands before `--`.
+/// Removes the password from the arguments when their verb has a password option in `cli`, wherever it occurs before
+/// `--`.
 pub fn take_password(args: Vec<OsString>, cli: &Command) -> CommandLine {
     let Some(verb) = verb_of(&args, cli).filter(|verb| verb.get_arguments().any(is_password)) else {
         return CommandLine { args, ..CommandLine::default() };
@@ -82,14 +83,14 @@ pub fn take_password(args: Vec<OsString>, cli: &Command) -> CommandLine {
     line
 }
 
-/// Overwrites passwords in the command line as others see it, and keeps them out of core dumps. `word_at` gives the offset
-/// of a password within an argument.
+/// Overwrites passwords in the command line as other users see it, and excludes them from core dumps. `word_at` gives
+/// the offset of a password within an argument.
 pub fn hide_passwords(word_at: impl Fn(&OsStr) -> Option<usize>) {
     overwrite_passwords(word_at);
     forbid_core_dumps();
 }
 
-/// The verb, or the verb of a verb, that the arguments name. A word before it is skipped: it may be a password.
+/// The verb, or the nested verb, in the arguments. A word before it is skipped: it may be a password.
 fn verb_of<'a>(args: &[OsString], cli: &'a Command) -> Option<&'a Command> {
     let mut words = args.iter().skip(1).filter(|arg| !arg.as_bytes().starts_with(b"-"));
     let mut verb = words.find_map(|word| cli.find_subcommand(word))?;
@@ -103,7 +104,7 @@ fn is_password(arg: &Arg) -> bool {
     arg.get_id() == "password"
 }
 
-/// Where a password option stands in an argument.
+/// The position of a password option in an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     /// Offset of the option; flags of one letter may precede a short one.
@@ -134,16 +135,12 @@ fn password_in(arg: &OsStr, verb: &Command) -> Option<Place> {
     None
 }
 
-/// Keeps this process out of core dumps and away from debuggers of the same user (prctl(2), `PR_SET_DUMPABLE`). A limit of
-/// size (`RLIMIT_CORE`) would not do: the kernel ignores it where `core_pattern` pipes dumps to a program (core(5)), and
-/// children inherit it, while a child that executes a program is dumpable again.
-pub fn forbid_core_dumps() {
-    // SAFETY: this operation of prctl takes numbers only.
-    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
-}
+/// Excludes this process from core dumps. A size limit (`RLIMIT_CORE`) would not do: the kernel ignores it where `core_pattern`
+/// pipes dumps to a program (core(5)), and children inherit it, while a child that executes a program is dumpable again.
+pub use mydyno_linux::calls::this_process::forbid_core_dumps;
 
 /// Overwrites passwords in this process's command line as /proc shows it. Best effort, as in other clients: between the
-/// start of the process and this call they are visible, so a file or `-p` alone is safer.
+/// start of the process and this call they are visible, so a file or `-p` without a password is safer.
 fn overwrite_passwords(word_at: impl Fn(&OsStr) -> Option<usize>) {
     let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
     let Some((start, end)) = argument_area(&String::from_utf8_lossy(&stat)) else { return };
@@ -165,7 +162,7 @@ fn overwrite_passwords(word_at: impl Fn(&OsStr) -> Option<usize>) {
     }
 }
 
-/// The command as it may be recorded.
+/// The command in a form that may be recorded.
 pub fn shown(args: &[OsString]) -> Vec<String> {
     let mut shown: Vec<String> =
         args.iter().map(|a| String::from_utf8_lossy(&a.clone().into_vec()).into_owned()).collect();

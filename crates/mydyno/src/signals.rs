@@ -1,4 +1,4 @@
-//! Signals: the first one stops a command and keeps what was measured, the second one ends the program at once.
+//! Signals: the first one stops a command and keeps the measurements, the second one ends the program at once.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use mydyno_host::journal::Open;
 use mydyno_host::{Host, HostError, restore};
+use mydyno_linux::calls::this_process;
 use mydyno_model::change::RestoreState;
 use mydyno_sandbox::variable::PrivateServers;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -16,33 +17,30 @@ use crate::failure::Failure;
 
 /// Exit status after a second signal.
 const INTERRUPTED: i32 = 130;
-/// How long changes are put back after a second signal. What is left then is for `mydyno host restore`.
+/// Time limit for restoring changes after a second signal. Remaining changes are left to `mydyno host restore`.
 const LONGEST_CLEANUP: Duration = Duration::from_secs(10);
 
 /// Set by the second signal.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Gives SIGINT its default action where the process was started with it ignored: shells without job control start the
-/// background jobs of a script that way.
+/// Resets SIGINT to its default action where the process was started with it ignored, as shells without job control
+/// start background jobs of a script.
 pub fn accept_interrupts() {
-    if is_ignored(SIGINT) {
-        // SAFETY: SIG_DFL is a valid action; no handler of this program is replaced, because the signal is ignored.
-        unsafe { libc::signal(SIGINT, libc::SIG_DFL) };
-    }
+    this_process::reset_ignored(SIGINT);
 }
 
-/// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second one puts back what this process has changed (private
-/// servers are killed, settings restored) and ends the program, the third one ends it without that. SIGHUP that is ignored
-/// from the start, as under nohup, stays ignored.
+/// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second one restores the changes of this process (kills
+/// private servers, restores settings) and ends the program, the third one ends it without that. A SIGHUP that was
+/// ignored at the start, as under nohup, stays ignored.
 ///
 /// # Errors
-/// The system does not allow it.
+/// The system refuses it.
 pub fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let failure = |e| Failure::environment(format!("cannot watch for signals: {e}"));
     let stop = Arc::new(AtomicBool::new(false));
     let (signals, written) = UnixStream::pair().map_err(failure)?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        if signal == SIGHUP && is_ignored(signal) {
+        if signal == SIGHUP && this_process::ignores(signal) {
             continue;
         }
         signal_hook::flag::register(signal, Arc::clone(&stop))
@@ -71,15 +69,15 @@ fn count(mut signals: UnixStream) {
     std::process::exit(INTERRUPTED)
 }
 
-/// Keeps the main thread from ending the program while a second signal's cleanup runs, which ends it itself.
+/// Keeps the main thread from ending the program during the cleanup of a second signal, which ends it itself.
 pub fn wait_for_cleanup() {
     while ENDING.load(Ordering::SeqCst) {
         std::thread::park();
     }
 }
 
-/// Puts back all changes of this process. The other threads run on and may make changes meanwhile, so the journal is read
-/// again until it holds none.
+/// Restores all changes of this process. Other threads may make changes meanwhile, so the journal is read again until
+/// it contains none.
 fn put_back() {
     let begin = Instant::now();
     while begin.elapsed() < LONGEST_CLEANUP {
@@ -93,11 +91,11 @@ fn put_back() {
 
 /// The result of one pass over the journal.
 enum Round {
-    /// The journal holds no change of this process.
+    /// The journal contains no change of this process.
     Done,
-    /// Everything was put back.
+    /// Everything was restored.
     Again,
-    /// Something could not be put back.
+    /// A change could not be restored.
     Failed,
 }
 
@@ -112,12 +110,4 @@ fn put_back_once() -> Result<Round, HostError> {
     let outcomes = restore::put_back(&host.journal, host.machine(), &open, &PrivateServers)?;
     let failed = outcomes.iter().any(|(_, outcome)| outcome.state == RestoreState::Failed);
     Ok(if failed { Round::Failed } else { Round::Again })
-}
-
-fn is_ignored(signal: i32) -> bool {
-    // SAFETY: an all-zero `sigaction` is valid: it holds numbers only.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: with no new action the call only writes the old one, which is valid for writing.
-    let status = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
-    status == 0 && action.sa_sigaction == libc::SIG_IGN
 }

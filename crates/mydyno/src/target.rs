@@ -1,5 +1,4 @@
-//! The server that a verb is about: the options that users of MySQL's clients type without thinking, a DSN, or a
-//! private server.
+//! The server of a verb: the options of MySQL's clients, a DSN, or a private server.
 
 use std::path::PathBuf;
 
@@ -26,7 +25,7 @@ use crate::ui::Ui;
     mut_args(not_with_sandbox)
 )]
 pub struct TargetArgs {
-    /// A private server for this command only, as in `--sandbox=mariadb-10.11`; the first on the PATH unless named.
+    /// Use a private server for this command only, as in `--sandbox=mariadb-10.11` [default: the first on the PATH].
     #[arg(long, value_name = "ENGINE", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     pub sandbox: Option<String>,
     /// Options of the private server.
@@ -35,16 +34,16 @@ pub struct TargetArgs {
     /// Start the private server from kept data; `mydyno server data list` shows them.
     #[arg(long, value_name = "DATA", requires = "sandbox")]
     pub data: Option<String>,
-    /// A server that runs.
+    /// An existing server.
     #[command(flatten)]
     pub server: ServerArgs,
 }
 
-/// How to connect to a server that runs: the options that users of MySQL's clients type without thinking, or a DSN.
+/// How to connect to an existing server: the options of MySQL's clients, or a DSN.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Server")]
 pub struct ServerArgs {
-    /// `mysql://user@host:port/?socket=PATH&password-file=PATH`; it holds no password.
+    /// `mysql://user@host:port/?socket=PATH&password-file=PATH`; it contains no password.
     #[arg(long, value_name = "URL")]
     pub dsn: Option<String>,
     /// Host; `localhost` means the socket.
@@ -56,25 +55,25 @@ pub struct ServerArgs {
     /// Unix socket.
     #[arg(short = 'S', long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// How to reach `localhost`.
+    /// Transport to `localhost`.
     #[arg(long, value_enum)]
     pub protocol: Option<ProtocolArg>,
     /// Account.
     #[arg(short = 'u', long)]
     pub user: Option<String>,
-    /// Ask for the password (`-p`), or take the one that follows at once (`-pWORD`); a file or MYSQL_PWD is safer.
+    /// Ask for the password (`-p`), or use the attached one (`-pWORD`); a file or MYSQL_PWD is safer.
     #[arg(short = 'p', long = "password", value_name = "WORD", num_args = 0..=1, require_equals = true)]
     pub password: Option<Option<String>>,
-    /// File that holds the password.
+    /// File that contains the password.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
-    /// Read this option file only.
+    /// Read only this option file.
     #[arg(long, value_name = "FILE")]
     pub defaults_file: Option<PathBuf>,
-    /// Read this option file too.
+    /// Read this option file as well.
     #[arg(long, value_name = "FILE")]
     pub defaults_extra_file: Option<PathBuf>,
-    /// Read option groups with this suffix too.
+    /// Read option groups with this suffix as well.
     #[arg(long, value_name = "TEXT")]
     pub defaults_group_suffix: Option<String>,
     /// Read no option file.
@@ -95,26 +94,26 @@ pub struct ServerArgs {
     /// Key of this client's certificate, in PEM.
     #[arg(long, value_name = "FILE")]
     pub ssl_key: Option<PathBuf>,
-    /// The server's RSA key in PEM, for accounts that want the whole password over plain TCP.
+    /// The server's RSA key in PEM, for accounts that need the password itself over plain TCP.
     #[arg(long, value_name = "FILE")]
     pub server_public_key_path: Option<PathBuf>,
-    /// Ask the server for that key; of other hosts only together with --allow-unverified-password.
+    /// Request that key from the server; for other hosts only together with --allow-unverified-password.
     #[arg(long)]
     pub get_server_public_key: bool,
-    /// Let the password go to a server that is not verified, in a form that it can read, where the account needs that.
+    /// Send the password to an unverified server in a readable form, where the account needs that.
     #[arg(long)]
     pub allow_unverified_password: bool,
     /// Compression, in order of preference: a list of zlib, zstd and uncompressed.
     #[arg(long, value_name = "LIST", value_parser = compression_algorithms)]
     pub compression_algorithms: Option<Algorithms>,
-    /// Compression by what the server has, as MariaDB's client asks for it.
+    /// Enable compression if the server supports it, as MariaDB's client does.
     #[arg(short = 'C', long, conflicts_with = "compression_algorithms")]
     pub compress: bool,
-    /// How long opening a connection may take [default: 10s].
+    /// Time limit for opening a connection [default: 10s].
     #[arg(long, value_name = "DURATION")]
     pub connect_timeout: Option<String>,
-    /// How long the server may take over each statement outside the load [default: 60s; statements that fill, index and
-    /// check tables may take longer as long as the server is at work on them].
+    /// Time limit for each statement outside the load [default: 60s; statements that fill, index and check tables may
+    /// take longer as long as the server works on them].
     #[arg(long, value_name = "DURATION")]
     pub read_timeout: Option<String>,
 }
@@ -137,22 +136,22 @@ pub enum ProtocolArg {
     Socket,
 }
 
-/// `--ssl-mode`, in either case as MySQL's clients take it.
+/// `--ssl-mode`, in upper or lower case as in MySQL's clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SslModeArg {
     /// No encryption.
     #[value(alias = "DISABLED")]
     Disabled,
-    /// Encryption where the server has it.
+    /// Encryption where the server supports it.
     #[value(alias = "PREFERRED")]
     Preferred,
-    /// Encryption or nothing.
+    /// Encryption, or no connection.
     #[value(alias = "REQUIRED")]
     Required,
-    /// And a certificate of a known authority.
+    /// As REQUIRED, with a certificate of a known authority.
     #[value(alias = "VERIFY_CA")]
     VerifyCa,
-    /// And for this host.
+    /// As VERIFY_CA, with a certificate for this host name.
     #[value(alias = "VERIFY_IDENTITY")]
     VerifyIdentity,
 }
@@ -169,7 +168,7 @@ impl From<SslModeArg> for TlsMode {
     }
 }
 
-/// Options of [`ServerArgs`] that make no sense beside `--sandbox`.
+/// Options of [`ServerArgs`] that contradict `--sandbox`.
 fn not_with_sandbox(arg: clap::Arg) -> clap::Arg {
     let id = arg.get_id().as_str();
     let of_server = id != "password" && server_options().iter().any(|option| option == id);
@@ -182,7 +181,7 @@ pub fn server_options() -> Vec<String> {
     command.get_arguments().map(|arg| arg.get_id().to_string()).collect()
 }
 
-/// How a later command connects to the same server: everything but the password itself.
+/// How a later command connects to the same server: all options except the password itself.
 pub fn reach(args: &ServerArgs, connect: &ConnectOptions) -> Reach {
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let files = [
@@ -211,10 +210,10 @@ pub fn reach(args: &ServerArgs, connect: &ConnectOptions) -> Reach {
     Reach { files: files.collect(), options: options.collect(), ..reach_of(connect) }
 }
 
-/// How to reach a server that is not a private one.
+/// Connection options for an existing server.
 ///
 /// # Errors
-/// Everything that is wrong with the options and the files that they name.
+/// All mistakes of the options and of the files that they name.
 pub fn resolve(args: &ServerArgs, password: Password, ui: &Ui) -> Result<ConnectOptions, Failure> {
     let usage = |problems: Vec<String>| Failure { status: Status::Usage, problems };
     let mut wrong = Vec::new();

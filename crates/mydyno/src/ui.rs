@@ -13,12 +13,12 @@ const RED: &str = "\x1b[31m";
 /// Ends it.
 const COLOUR_END: &str = "\x1b[0m";
 
-/// How to talk to the user.
+/// Output to the user.
 #[derive(Debug, Clone)]
 pub struct Ui {
     /// Results are documents on standard output.
     pub json: bool,
-    /// No notes and no progress.
+    /// Print no notes and no progress.
     pub quiet: bool,
     /// Colour on standard output.
     pub color: bool,
@@ -31,7 +31,7 @@ pub struct Ui {
 }
 
 impl Ui {
-    /// Looks at the terminal and at `NO_COLOR`.
+    /// Detects the terminal and `NO_COLOR`.
     pub fn detect(json: bool, quiet: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
@@ -46,12 +46,12 @@ impl Ui {
         }
     }
 
-    /// Columns of standard output; 100 when it is not a terminal or says nothing.
+    /// Columns of standard output; 100 when it is not a terminal or does not report them.
     pub fn width(&self) -> usize {
-        terminal_columns().unwrap_or(100)
+        mydyno_linux::calls::this_process::terminal_columns().unwrap_or(100)
     }
 
-    /// A result. A reader that has gone away (`| head`) is not an error.
+    /// Prints a result. A closed reader (`| head`) is no error.
     pub fn out(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         let text = if self.json { text::json(text) } else { text.into() };
@@ -62,31 +62,30 @@ impl Ui {
         }
     }
 
-    /// Whether a result could not be written, for want of space say.
+    /// Whether a result could not be written, for example for lack of space.
     pub fn lost_output(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// A note about what is going on; not with `--quiet`.
+    /// Prints a note on the current activity, unless `--quiet`.
     pub fn note(&self, text: &str) {
         if !self.quiet {
             let _ = writeln!(std::io::stderr().lock(), "{}", self.escaped(text));
         }
     }
 
-    /// A note about something that concerns others than this command, such as a change of the whole host. Not even `--quiet`
-    /// hides it.
+    /// Prints a note that concerns other users as well, such as a change of the whole host, even with `--quiet`.
     pub fn always(&self, text: &str) {
         let shown = Self { quiet: false, ..self.clone() };
         shown.note(text);
     }
 
-    /// A part of a note that stands out.
+    /// A highlighted part of a note.
     pub fn highlight(&self, text: &str) -> String {
         if self.live_color { format!("{RED}{}{COLOUR_END}", text::visible(text)) } else { text.to_owned() }
     }
 
-    /// Text with nothing in it that steers the terminal but the colours of [`Self::highlight`].
+    /// Text without control sequences other than the colours of [`Self::highlight`].
     fn escaped(&self, text: &str) -> String {
         if !self.live_color {
             return text::visible(text).into_owned();
@@ -96,7 +95,7 @@ impl Ui {
         text.split(RED).map(without_end).collect::<Vec<_>>().join(RED)
     }
 
-    /// Prints a failure and the way out, whatever the verbosity.
+    /// Prints a failure and the remedy, whatever the verbosity.
     pub fn failure(&self, failure: &Failure) {
         let mut stderr = std::io::stderr().lock();
         for problem in &failure.problems {
@@ -105,15 +104,7 @@ impl Ui {
     }
 }
 
-fn terminal_columns() -> Option<usize> {
-    // SAFETY: an all-zero `winsize` is valid: it holds numbers only.
-    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
-    // SAFETY: `size` is valid for writing; on what is not a terminal the call fails and changes nothing.
-    let status = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
-    (status == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
-}
-
-/// Rows as lines with their cells below each other.
+/// Rows as lines with aligned columns.
 pub fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let widths: Vec<usize> =
         (0..N).map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
@@ -125,10 +116,10 @@ pub fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// A size as options take it, as in `512M`.
+/// Parses a size, as in `512M`.
 ///
 /// # Errors
-/// It is none.
+/// It is not a size.
 pub fn size(text: &str) -> Result<u64, String> {
     mydyno_model::units::parse_size(text).map_err(|e| e.to_string())
 }

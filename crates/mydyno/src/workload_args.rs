@@ -1,4 +1,4 @@
-//! Options of the workloads, made from their descriptions.
+//! Options of the workloads, generated from their descriptions.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use mydyno_workload::catalogue;
 use mydyno_workload::options::{ALIASES, Default, Form, OptionSpec};
 
-/// Options that were given, by name, as they were typed.
+/// The given options, by name, as typed.
 #[derive(Debug, Clone, std::default::Default)]
 pub struct WorkloadArgs(pub Vec<(String, String)>);
 
@@ -29,7 +29,7 @@ pub fn is_workload(word: &str) -> bool {
     mydyno_workload::find(word).is_ok() || std::path::Path::new(word).is_file()
 }
 
-/// The command line, with the options of other workloads hidden where the arguments ask for the help of a verb and name a workload.
+/// The command line, with the options of other workloads hidden when the arguments request help for a workload.
 pub fn for_one_workload(command: Command, args: &[OsString]) -> Command {
     let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
     let asks = words.iter().any(|word| matches!(*word, "--help" | "-?"));
@@ -42,7 +42,7 @@ pub fn for_one_workload(command: Command, args: &[OsString]) -> Command {
     command.mut_subcommand(*verb, |below| {
         let known: Vec<String> = below.get_arguments().map(|arg| arg.get_id().to_string()).collect();
         let others = others.filter(|spec| known.iter().any(|name| name == spec.name));
-        // `compare` has an option of its own under the name of one.
+        // `compare` has its own option with the name of one.
         let others = others.filter(|spec| *verb != "compare" || !TAKEN_BY_COMPARE.contains(&spec.name));
         others.fold(below, |below, spec| below.mut_arg(spec.name, |arg| arg.hide(true)))
     })
@@ -72,11 +72,12 @@ pub fn form_text(form: &Form) -> String {
     }
 }
 
-/// The same for `compare`, whose own options have the names of some: `--both workload.NAME=VALUE` sets those.
+/// As [`WorkloadArgs`] for `compare`, some of whose own options have the same names: `--both workload.NAME=VALUE` sets
+/// those.
 #[derive(Debug, Clone, std::default::Default)]
 pub struct ComparedWorkloadArgs(pub Vec<(String, String)>);
 
-/// Options of workloads that `compare` has under the same name with another meaning.
+/// Options of workloads whose names have another meaning in `compare`.
 const TAKEN_BY_COMPARE: &[&str] = &["delta"];
 
 fn compared() -> Vec<&'static OptionSpec> {

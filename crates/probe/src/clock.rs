@@ -74,7 +74,7 @@ fn system_call() -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 fn counter<'a>() -> Option<Cell<'a>> {
-    // SAFETY: rdtsc reads a counter; Linux leaves it readable for programs unless a process asks otherwise for itself.
+    // SAFETY: rdtsc reads a counter; Linux permits it unless a process disables it for itself.
     Some(cell("rdtsc", "the processor's own counter (rdtsc)", || unsafe { std::arch::x86_64::_rdtsc() }))
 }
 
@@ -94,9 +94,9 @@ fn meaning(measures: &[Measure], current: &str, available: &str) -> Vec<String> 
     )];
     if ns > SYSTEM_CALL_NS {
         let better = available.split_whitespace().any(|name| name == "tsc") && current != "tsc";
-        let way_out = if better { "; tsc is available" } else { "" };
+        let remedy = if better { "; tsc is available" } else { "" };
         meaning.push(format!(
-            "That is a system call's price: the clock source {current} cannot be read in user space{way_out}. Performance schema and \
+            "That is a system call's price: the clock source {current} cannot be read in user space{remedy}. Performance schema and \
              EXPLAIN ANALYZE cost accordingly more on this machine.",
         ));
     }

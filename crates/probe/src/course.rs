@@ -277,7 +277,7 @@ mod tests {
         });
         let bad = Cell::one(Series::new("bad", "nothing", Kind::Timed), |_| {
             tried += 1;
-            Err(ProbeError::Missing { missing: "no disk".to_owned(), way_out: "buy one".to_owned() })
+            Err(ProbeError::Missing { missing: "no disk".to_owned(), remedy: "buy one".to_owned() })
         });
         let outcome = run(vec![good, bad], &timing(3), &stop, &mut |_| {});
         assert_eq!(tried, 1);

@@ -48,14 +48,14 @@ pub enum ProbeError {
     },
     /// The folder is in a data directory, where a server takes folders for schemas.
     #[error(
-        "{} is a server's data directory, and MariaDB, and MySQL up to 5.7, would take mydyno's folder in it for a schema: {way_out}",
+        "{} is a server's data directory, and MariaDB, and MySQL up to 5.7, would take mydyno's folder in it for a schema: {remedy}",
         path.display()
     )]
     DataDirectory {
         /// The folder.
         path: PathBuf,
         /// The folder to give instead.
-        way_out: String,
+        remedy: String,
     },
     /// The allocation could make the host swap, or invoke the OOM killer.
     #[error(
@@ -78,20 +78,20 @@ pub enum ProbeError {
         problem: String,
     },
     /// This machine or file system lacks a requirement of one measure.
-    #[error("{missing}: {way_out}")]
+    #[error("{missing}: {remedy}")]
     Missing {
         /// The requirement.
         missing: String,
         /// How to meet it.
-        way_out: String,
+        remedy: String,
     },
     /// The child process that measures did not answer.
-    #[error("the process that measures {what} said {said:?}: {status}")]
+    #[error("the process that measures {what} said {reported:?}: {status}")]
     Child {
         /// Its subject, as in `jemalloc`.
         what: String,
         /// The end of its output.
-        said: String,
+        reported: String,
         /// Its exit status.
         status: String,
     },

@@ -114,7 +114,7 @@ impl<'a> Scratch<'a> {
             None => Ok(()),
             Some((_, outcome)) => Err(ProbeError::Missing {
                 missing: format!("{} was not removed: {}", self.path.display(), outcome.why),
-                way_out: "run `mydyno host restore`".to_owned(),
+                remedy: "run `mydyno host restore`".to_owned(),
             }),
         }
     }
@@ -136,7 +136,7 @@ fn check_no_data_directory(folder: &Path) -> Result<(), ProbeError> {
     }
     let device = |path: &Path| fs::metadata(path).ok().map(|meta| meta.dev());
     let beside = folder.parent().filter(|parent| device(parent) == device(folder));
-    let way_out = match beside {
+    let remedy = match beside {
         Some(parent) => {
             let beside = parent.join("mydyno-probe").display().to_string();
             format!(
@@ -148,14 +148,14 @@ fn check_no_data_directory(folder: &Path) -> Result<(), ProbeError> {
                  or end the server and name a folder that you make in it and remove before the server starts"
             .to_owned(),
     };
-    Err(ProbeError::DataDirectory { path: folder.to_owned(), way_out })
+    Err(ProbeError::DataDirectory { path: folder.to_owned(), remedy })
 }
 
 fn refusal(flags: i32, path: &Path, error: std::io::Error) -> ProbeError {
     if flags & libc::O_DIRECT != 0 && error.raw_os_error() == Some(libc::EINVAL) {
         return ProbeError::Missing {
             missing: "this file system cannot read and write past the page cache (O_DIRECT)".to_owned(),
-            way_out: "choose a folder on another one with --folder".to_owned(),
+            remedy: "choose a folder on another one with --folder".to_owned(),
         };
     }
     ProbeError::io("open", path)(error)

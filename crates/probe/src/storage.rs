@@ -28,7 +28,7 @@ pub fn look(machine: &Machine, sys: &Path, folder: &Path) -> Result<Storage, Pro
     let Some(mount) = holding(&mounts, &folder).cloned() else {
         return Err(ProbeError::Missing {
             missing: format!("no mount of /proc/self/mountinfo holds {}", folder.display()),
-            way_out: "choose another folder with --folder".to_owned(),
+            remedy: "choose another folder with --folder".to_owned(),
         });
     };
     let mut below = Below::default();
@@ -178,7 +178,7 @@ fn of_device(device: &BlockDevice) -> (Option<bool>, String) {
             Some(false),
             format!(
                 "the kernel takes {name} for a disk without a volatile cache (queue/write_cache is \"write through\"): either it \
-                 has none, or somebody has told the kernel so"
+                 has none, or the kernel was told so"
             ),
         ),
         Some(other) => (None, format!("queue/write_cache of {name} is {other:?}")),

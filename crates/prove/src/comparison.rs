@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, Reservation, restore};
-use mydyno_levers::Turns;
+use mydyno_levers::LeverSet;
 use mydyno_model::Header;
 use mydyno_model::change::RestoreState;
 use mydyno_model::experiment::definition::{Job, LoadDefinition, Mode, Published};
@@ -43,7 +43,7 @@ const USUAL_SD_OF_BLOCKS: f64 = 0.06;
 
 /// The user's request.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct ComparisonRequest {
     /// Name of the experiment.
     pub name: String,
     /// The question; made from the arms without it.
@@ -98,7 +98,7 @@ pub struct Comparison {
     pub of_the_server: Vec<String>,
     on_server: Option<OnServer>,
     arms: Vec<ArmPlan>,
-    shared: Turns,
+    shared: LeverSet,
     before: Vec<Slice>,
     /// Whether the whole table is measured, even after a look that decides.
     to_the_end: bool,
@@ -109,7 +109,7 @@ impl Comparison {
     ///
     /// # Errors
     /// All mistakes of the arms, or the budget is too short.
-    pub fn plan(wanted: &Wanted, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
+    pub fn plan(wanted: &ComparisonRequest, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
         let mut problems = Vec::new();
         let arms = arms(wanted, now).map_err(|found| problems.extend(found)).unwrap_or_default();
         if wanted.baseline == wanted.treatment && !wanted.equal_arms && problems.is_empty() {
@@ -122,7 +122,7 @@ impl Comparison {
         let (true, Some(first)) = (problems.is_empty(), arms.first()) else { return Err(problems) };
         check_mode(wanted.mode, &arms).map_err(|error| vec![error])?;
         if wanted.mode == Mode::Duet {
-            duet::check(arms.iter().map(|arm| &arm.turns), &wanted.jobs).map_err(|error| vec![error])?;
+            duet::check(arms.iter().map(|arm| &arm.lever_set), &wanted.jobs).map_err(|error| vec![error])?;
         }
         let measure = analyse::measure(&wanted.response);
         let design = Design {
@@ -151,20 +151,31 @@ impl Comparison {
             on_server: None,
             extra: Map::new(),
         };
-        let shared = Turns::parse(&pairs(&wanted.set_up))
-            .map_err(|errors| plan_errors(Role::Baseline.name(), &errors))?;
         let takes_s = wanted.times.total_s(shape, wanted.mode) + crashes_s(&arms);
-        let of_the_host = of_the_host(&arms);
+        Self::assemble(wanted, design, shape, takes_s, arms, Vec::new())
+    }
+
+    /// The experiment of a design on private servers; `before` are the slices of an earlier execution.
+    fn assemble(
+        wanted: &ComparisonRequest,
+        design: Design,
+        shape: Shape,
+        takes_s: f64,
+        arms: Vec<ArmPlan>,
+        before: Vec<Slice>,
+    ) -> Result<Self, Vec<ProveError>> {
+        let shared = LeverSet::parse(&pairs(&wanted.set_up))
+            .map_err(|errors| plan_errors(Role::Baseline.name(), &errors))?;
         Ok(Self {
             design,
             shape,
             takes_s,
-            of_the_host,
+            of_the_host: of_the_host(&arms),
             of_the_server: Vec::new(),
             on_server: None,
             arms,
             shared,
-            before: Vec::new(),
+            before,
             to_the_end: false,
         })
     }
@@ -212,7 +223,7 @@ impl Comparison {
         // The levers are set and restored row by row; no other command may change them in between.
         let _reserved =
             Reservation::take(&options.host.journal, options.host.machine(), &settings(&self.arms))?;
-        let mut store = match self.before.is_empty() && !options.resume {
+        let store = match self.before.is_empty() && !options.resume {
             true => Store::create(&options.folder, &self.design)?,
             false => Store::open(&options.folder)?,
         };
@@ -239,7 +250,7 @@ impl Comparison {
                     .is_some_and(|(_, finding)| finding != Finding::Undecided)
         };
         let mut observer = Observer { decided: &mut decided, watch: &mut noting };
-        let slices = execute::run(&execution, &mut store, &mut observer)?;
+        let slices = execute::run(&execution, &store, &mut observer)?;
         let set_up = self.set_up(server, &options.set_up);
         let mut verdict = verdict::conclude(&self.design, &slices, set_up, OffsetDateTime::now_utc());
         if verdict.blocks > 0 && self.crashes() {
@@ -339,7 +350,7 @@ fn no_server() -> TargetPlan {
 }
 
 /// The arms, in the order of [`Role::ALL`].
-fn arms(wanted: &Wanted, now: OffsetDateTime) -> Result<Vec<ArmPlan>, Vec<ProveError>> {
+fn arms(wanted: &ComparisonRequest, now: OffsetDateTime) -> Result<Vec<ArmPlan>, Vec<ProveError>> {
     let (mut arms, mut problems) = (Vec::new(), Vec::new());
     for role in Role::ALL {
         let own = if role == Role::Treatment { &wanted.treatment } else { &wanted.baseline };
@@ -359,7 +370,7 @@ fn arms(wanted: &Wanted, now: OffsetDateTime) -> Result<Vec<ArmPlan>, Vec<ProveE
 }
 
 /// Jobs of one arm only, for its label. The second copy of the baseline has the baseline's.
-fn own_jobs(wanted: &Wanted, role: Role) -> Vec<String> {
+fn own_jobs(wanted: &ComparisonRequest, role: Role) -> Vec<String> {
     let role = if role == Role::Again { Role::Baseline } else { role };
     wanted.jobs.iter().filter(|job| job.only == Some(role)).map(|job| job.work.label()).collect()
 }
@@ -380,16 +391,16 @@ pub(crate) fn arm(
     common: &Common<'_>,
 ) -> Result<ArmPlan, Vec<ProveError>> {
     let levers = [common.set_up, own].concat();
-    let turns = Turns::parse(&pairs(&levers)).map_err(|errors| plan_errors(who, &errors))?;
+    let lever_set = LeverSet::parse(&pairs(&levers)).map_err(|errors| plan_errors(who, &errors))?;
     // Levers of a disk depend on each other, so those of one arm alone may be incomplete.
-    let own = Turns::parse(&pairs(own)).unwrap_or_else(|_| turns.clone());
+    let own = LeverSet::parse(&pairs(own)).unwrap_or_else(|_| lever_set.clone());
     let resolved =
-        experiment::resolve(common.load, &turns.workload).map_err(|errors| plan_errors(who, &errors))?;
+        experiment::resolve(common.load, &lever_set.workload).map_err(|errors| plan_errors(who, &errors))?;
     let work = Work::new(&resolved).map_err(|errors| plan_errors(who, &errors))?;
     let mut plan = resolved.draft.on(no_server(), common.now);
     plan.time_s = common.slice_s;
-    let arm = Arm { role, levers, prices: turns.ledger.clone(), jobs: Vec::new() };
-    Ok(ArmPlan { arm, turns, own, resolved, plan, work })
+    let arm = Arm { role, levers, prices: lever_set.ledger.clone(), jobs: Vec::new() };
+    Ok(ArmPlan { arm, lever_set, own, resolved, plan, work })
 }
 
 pub(crate) fn pairs(levers: &[LeverLevel]) -> Vec<(String, String)> {
@@ -409,14 +420,14 @@ fn crashes_s(arms: &[ArmPlan]) -> f64 {
 
 /// Kernel settings that the arms change, each once.
 pub(crate) fn settings(arms: &[ArmPlan]) -> Vec<String> {
-    let names = arms.iter().flat_map(|arm| &arm.turns.server.host).map(|(name, _)| name.clone());
+    let names = arms.iter().flat_map(|arm| &arm.lever_set.server.host).map(|(name, _)| name.clone());
     names.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// Settings of the whole host that the arms change, each once.
 pub(crate) fn of_the_host(arms: &[ArmPlan]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for level in arms.iter().flat_map(|arm| arm.turns.of_the_host()) {
+    for level in arms.iter().flat_map(|arm| arm.lever_set.of_the_host()) {
         if !all.contains(&level) {
             all.push(level);
         }
@@ -430,7 +441,7 @@ fn check_mode(mode: Mode, arms: &[ArmPlan]) -> Result<(), ProveError> {
     match mode {
         Mode::Rows => Ok(()),
         Mode::Alternate | Mode::Duet => {
-            match arms.iter().map(|arm| arm.turns.of_the_host()).find(|of| !of.is_empty()) {
+            match arms.iter().map(|arm| arm.lever_set.of_the_host()).find(|of| !of.is_empty()) {
                 None => Ok(()),
                 Some(levers) => Err(ProveError::WholeHost { levers: levers.join(", ") }),
             }
@@ -445,7 +456,7 @@ fn check_mode(mode: Mode, arms: &[ArmPlan]) -> Result<(), ProveError> {
     }
 }
 
-fn question(wanted: &Wanted, arms: &[ArmPlan], measure: &Measure) -> String {
+fn question(wanted: &ComparisonRequest, arms: &[ArmPlan], measure: &Measure) -> String {
     let arms: Vec<Arm> = arms.iter().map(|arm| arm.arm.clone()).collect();
     let (baseline, treatment) = labels(&arms);
     let (delta, load, of) = (wanted.delta * 100.0, &wanted.load.workload, measure.plain);

@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use mydyno_host::{Host, task};
-use mydyno_levers::Turns;
+use mydyno_levers::LeverSet;
 use mydyno_load::clock::MonotonicClock;
 use mydyno_model::experiment::Row;
 use mydyno_model::experiment::definition::Job;
@@ -26,11 +26,11 @@ const OWN_CPUS: [&str; 4] = ["client.cpus", "server.affinity", "cgroup.cpu", "cg
 ///
 /// # Errors
 /// A lever that assigns CPUs, or jobs beside the load.
-pub(crate) fn check<'a>(arms: impl Iterator<Item = &'a Turns>, jobs: &[Job]) -> Result<(), ProveError> {
+pub(crate) fn check<'a>(arms: impl Iterator<Item = &'a LeverSet>, jobs: &[Job]) -> Result<(), ProveError> {
     let refuse = |why: String| Err(ProveError::Duet { why });
-    for turns in arms {
+    for lever_set in arms {
         let of_cpus = |(id, _, _): &&(String, String, _)| OWN_CPUS.contains(&id.as_str());
-        if let Some((id, value, _)) = turns.all.iter().find(of_cpus) {
+        if let Some((id, value, _)) = lever_set.all.iter().find(of_cpus) {
             return refuse(format!("{id}={value} shares out CPUs, which a duet does itself"));
         }
     }
@@ -133,10 +133,11 @@ mod tests {
 
     #[test]
     fn levers_of_cpus_and_jobs_are_refused() {
-        let turns = |lever: &str, value: &str| Turns::parse(&[(lever.to_owned(), value.to_owned())]).unwrap();
-        let fine = turns("option.sync_binlog", "1");
+        let lever_set =
+            |lever: &str, value: &str| LeverSet::parse(&[(lever.to_owned(), value.to_owned())]).unwrap();
+        let fine = lever_set("option.sync_binlog", "1");
         assert!(check([&fine].into_iter(), &[]).is_ok());
-        let refused = check([&turns("client.cpus", "0")].into_iter(), &[]).unwrap_err().to_string();
+        let refused = check([&lever_set("client.cpus", "0")].into_iter(), &[]).unwrap_err().to_string();
         assert!(refused.contains("client.cpus=0 shares out CPUs"), "{refused}");
         let job = Job { work: Work::CpuHog(1), at: None, duration: None, only: None };
         assert!(check([&fine].into_iter(), &[job]).is_err());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
-use mydyno_levers::{Client, Turns};
+use mydyno_levers::{Client, LeverSet};
 use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::{Arm, Design, Role, Row, Slice};
@@ -31,9 +31,9 @@ pub struct ArmPlan {
     /// As the design names it.
     pub arm: Arm,
     /// All its levers.
-    pub turns: Turns,
+    pub lever_set: LeverSet,
     /// Its levers beyond those that all arms share.
-    pub own: Turns,
+    pub own: LeverSet,
     /// Its load: options of the workload may be levers.
     pub resolved: Resolved,
     /// Its plan for one slice; it names no server.
@@ -79,7 +79,7 @@ pub struct Execution<'a> {
     /// The arms, in the order of [`Role::ALL`].
     pub arms: &'a [ArmPlan],
     /// The levers that all arms share, for a server whose other levers are swapped in place.
-    pub shared: &'a Turns,
+    pub shared: &'a LeverSet,
     /// The state folder, its journal and a lease.
     pub host: &'a Host,
     /// The user's permission to change the host.
@@ -107,7 +107,7 @@ pub struct Observer<'a> {
 /// The slices so far are in the folder.
 pub fn run(
     execution: &Execution<'_>,
-    store: &mut Store,
+    store: &Store,
     observer: &mut Observer<'_>,
 ) -> Result<Vec<Slice>, ProveError> {
     let begin_s = execution.before.iter().map(|slice| slice.at_s + slice.measured_s).fold(0.0, f64::max);
@@ -153,7 +153,7 @@ pub fn complete_blocks(slices: &[Slice], mode: Mode) -> BTreeMap<(usize, usize),
 /// The state of an execution.
 struct Table<'a, 's> {
     execution: &'a Execution<'a>,
-    store: &'s mut Store,
+    store: &'s Store,
     clock: MonotonicClock,
     /// Start of this execution, in seconds since the first one, without the times between executions.
     begin_s: f64,
@@ -209,7 +209,7 @@ impl<'a> Table<'a, '_> {
             else {
                 continue;
             };
-            let client = Client { cpus: Some(part.clone()), ..arm.turns.client.clone() };
+            let client = Client { cpus: Some(part.clone()), ..arm.lever_set.client.clone() };
             loaded.push((
                 *row,
                 info,
@@ -274,7 +274,9 @@ impl<'a> Table<'a, '_> {
                 put_back(levers, row.arm, observer.watch)?;
                 let arm = self.execution.arms.iter().find(|arm| arm.arm.role == row.arm);
                 set = Some(row.arm);
-                if let Some(Err(error)) = arm.map(|arm| levers.turn(&arm.turns, &arm.own, up.info.as_ref())) {
+                if let Some(Err(error)) =
+                    arm.map(|arm| levers.apply(&arm.lever_set, &arm.own, up.info.as_ref()))
+                {
                     // A value that the user's server refuses ends the experiment.
                     if row.arm != Role::Treatment || self.execution.on_server.is_some() {
                         return Err(lever_error(row.arm, error));
@@ -321,7 +323,7 @@ impl<'a> Table<'a, '_> {
         let at_s = self.at_s();
         let slice = match (arm, up) {
             (Some(arm), Some(server @ Up { target: Ok(target), .. })) => {
-                let client = arm.turns.client.clone();
+                let client = arm.lever_set.client.clone();
                 let load = Load { plan: &arm.plan, work: &arm.work, target, client, settle };
                 let around = Surroundings { target, folder: self.store.folder(), settle };
                 let measure = || slice::measure(&load, row, &self.clock, execution.stop);

@@ -17,6 +17,7 @@ pub mod experiment;
 pub mod factorial;
 mod jobs;
 pub mod ledger;
+mod lines;
 mod overhead;
 pub mod price;
 mod servers;

@@ -3,7 +3,7 @@
 use mydyno_host::Host;
 use mydyno_host::cgroup::Limits;
 use mydyno_host::setting::AllowHostChange;
-use mydyno_levers::{Turns, When};
+use mydyno_levers::{LeverSet, When};
 use mydyno_model::crash::CrashBy;
 use mydyno_model::experiment::price::CrashCost;
 use mydyno_model::experiment::{Arm, Role};
@@ -59,24 +59,24 @@ impl Crashes<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<CrashCost, ProveError> {
         let levers = levers(arm, by);
-        let turns = match Turns::parse(&levers) {
-            Ok(turns) => turns,
+        let lever_set = match LeverSet::parse(&levers) {
+            Ok(lever_set) => lever_set,
             Err(errors) => {
                 let why: Vec<String> = errors.iter().map(ToString::to_string).collect();
                 return Ok(CrashCost::not_measured(by, why.join("; ")));
             }
         };
-        if !turns.of_the_host().is_empty() && self.allow_host_change.is_none() {
+        if !lever_set.of_the_host().is_empty() && self.allow_host_change.is_none() {
             let why = "its emulated disk concerns the whole host: give --allow-host-change".to_owned();
             return Ok(CrashCost::not_measured(by, why));
         }
-        let mut server = turns.server;
+        let mut server = lever_set.server;
         // A limit of memory or CPU changes the instant of a crash, not the loss.
         server.arrangement.limits = Limits::default();
         let wanted = Crash {
             server: Spec {
                 name: format!("prove-{}-crash", std::process::id()),
-                turns: server,
+                lever_set: server,
                 allow_host_change: self.allow_host_change,
                 ..Spec::default()
             },
@@ -99,7 +99,7 @@ impl Crashes<'_> {
 /// The levers of an arm's server, with an emulated disk for a power cut. Settings of the host and the load's own are left out.
 fn levers(arm: &ArmPlan, by: CrashBy) -> Vec<(String, String)> {
     let of_server = |when: When| matches!(when, When::ServerStart | When::ServerRunning);
-    let own = arm.turns.all.iter().filter(|(_, _, when)| of_server(*when));
+    let own = arm.lever_set.all.iter().filter(|(_, _, when)| of_server(*when));
     let mut levers: Vec<(String, String)> = own.map(|(id, value, _)| (id.clone(), value.clone())).collect();
     if by == CrashBy::PowerCut {
         for (id, value) in [("disk.file_system", "ext4"), ("disk.medium", "emulated")] {

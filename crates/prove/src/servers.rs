@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
-use mydyno_levers::Turns;
+use mydyno_levers::LeverSet;
 use mydyno_load::clock::MonotonicClock;
 use mydyno_model::experiment::{Role, Row};
 use mydyno_model::server::ServerInfo;
-use mydyno_run::{Cancel, Place, RunError, change_schema, drop_tables, make_tables};
+use mydyno_run::{Cancel, LoadSite, RunError, change_schema, drop_tables, make_tables};
 use mydyno_sandbox::{SandboxError, Site, Spec};
 use mydyno_tables::prepare::Prepared;
 use mydyno_wire::ConnectOptions;
@@ -87,7 +87,7 @@ impl<'a> Servers<'a> {
         for arm in arms {
             let role = arm.arm.role;
             let name = self.name(role);
-            match self.make(arm, &arm.turns, &name, clock, watch) {
+            match self.make(arm, &arm.lever_set, &name, clock, watch) {
                 Ok(up) => self.up.push(up),
                 Err(error) if is_interrupted(&error) => return Err(error),
                 Err(error) if role == Role::Treatment => {
@@ -123,7 +123,7 @@ impl<'a> Servers<'a> {
         clock: &MonotonicClock,
     ) -> Result<(), ProveError> {
         let maker = self.maker();
-        let made = Made { who: "your server", arm, turns: self.execution.shared, name: "" };
+        let made = Made { who: "your server", arm, lever_set: self.execution.shared, name: "" };
         let (prepared, target) = maker.tables(&made, on.connect.clone())?;
         if prepared == Prepared::Made {
             // The tables are dropped also after an interruption by the user.
@@ -153,14 +153,14 @@ impl<'a> Servers<'a> {
     fn make(
         &self,
         arm: &ArmPlan,
-        turns: &Turns,
+        lever_set: &LeverSet,
         name: &str,
         clock: &MonotonicClock,
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Up, ProveError> {
         let role = arm.arm.role;
         let maker = self.maker();
-        let wanted = Made { who: role.name(), arm, turns, name };
+        let wanted = Made { who: role.name(), arm, lever_set, name };
         let (info, target) =
             maker.make(&wanted, clock, &mut |what| watch(Progress::Server { role, what }))?;
         Ok(Up { role, name: name.to_owned(), info: Some(info), target: Ok(target) })
@@ -203,7 +203,7 @@ pub(crate) struct Made<'a> {
     /// Its load.
     pub(crate) arm: &'a ArmPlan,
     /// Its levers: those of the arm, or only some of them.
-    pub(crate) turns: &'a Turns,
+    pub(crate) lever_set: &'a LeverSet,
     /// Its name.
     pub(crate) name: &'a str,
 }
@@ -218,7 +218,7 @@ impl<'a> Maker<'a> {
     ) -> Result<(ServerInfo, ConnectOptions), ProveError> {
         let spec = Spec {
             name: wanted.name.to_owned(),
-            turns: wanted.turns.server.clone(),
+            lever_set: wanted.lever_set.server.clone(),
             allow_host_change: self.allow_host_change,
             ..Spec::default()
         };
@@ -257,9 +257,9 @@ impl<'a> Maker<'a> {
         let load = |source: RunError| ProveError::Load { arm: who.to_owned(), source: Box::new(source) };
         target.cancel = Some(Arc::clone(stop));
         let options = &arm.resolved.options;
-        let place = Place { plan: &arm.plan, options, work: &arm.work, connect: &target };
+        let place = LoadSite { plan: &arm.plan, options, work: &arm.work, connect: &target };
         let prepared = make_tables(place, stop, &mut |_| {}).map_err(load)?;
-        change_schema(&wanted.turns.schema, &target, &mut |_| {}).map_err(load)?;
+        change_schema(&wanted.lever_set.schema, &target, &mut |_| {}).map_err(load)?;
         if !arm.plan.database.is_empty() {
             target.database = Some(arm.plan.database.clone());
         }
@@ -277,7 +277,7 @@ impl<'a> Maker<'a> {
         let (who, arm, stop) = (wanted.who, wanted.arm, self.stop);
         // The figures of a warm-up are not kept, so its row is a placeholder.
         let row = Row { order: 0, start: 0, block: 0, arm: arm.arm.role };
-        let client = arm.turns.client.clone();
+        let client = arm.lever_set.client.clone();
         let warm = Load { plan: &arm.plan, work: &arm.work, target: &target, client, settle: self.warmup };
         match slice::measure(&warm, row, clock, stop) {
             Measured::Interrupted => Err(server_error(who, SandboxError::Interrupted)),

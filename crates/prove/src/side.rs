@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mydyno_model::experiment::LeverLevel;
-use mydyno_sandbox::version::Wanted;
+use mydyno_sandbox::version::EngineRequest;
 
 use crate::error::ProveError;
 
@@ -30,7 +30,7 @@ pub fn parse(side: &str) -> Result<LeverLevel, ProveError> {
         },
         _ if path.is_dir() => Ok(level("server.basedir", side)),
         _ if path.is_file() => Ok(level("server.option_file", side)),
-        _ if Wanted::parse(side).is_ok() => Ok(level("server.engine", side)),
+        _ if EngineRequest::parse(side).is_ok() => Ok(level("server.engine", side)),
         _ => Err(refuse("there is no such file or folder, and it names no engine")),
     }
 }

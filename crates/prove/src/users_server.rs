@@ -2,7 +2,7 @@
 
 use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
-use mydyno_levers::{InPlace, LeverError, Turns, When};
+use mydyno_levers::{InPlace, LeverError, LeverSet, When};
 use mydyno_model::experiment::definition::{Job, Work};
 use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
 use mydyno_model::server::ServerInfo;
@@ -38,9 +38,12 @@ impl OnServer {
     ///
     /// # Errors
     /// The server cannot be reached, or has no such variable.
-    pub(crate) fn before(&self, arms: &[&Turns]) -> Result<Vec<(String, String)>, SandboxError> {
-        let mut names: Vec<&str> =
-            arms.iter().flat_map(|turns| &turns.server.variables).map(|(name, _)| name.as_str()).collect();
+    pub(crate) fn before(&self, arms: &[&LeverSet]) -> Result<Vec<(String, String)>, SandboxError> {
+        let mut names: Vec<&str> = arms
+            .iter()
+            .flat_map(|lever_set| &lever_set.server.variables)
+            .map(|(name, _)| name.as_str())
+            .collect();
         names.sort_unstable();
         names.dedup();
         names.into_iter().map(|name| Ok((name.to_owned(), self.server.read(name)?))).collect()
@@ -49,16 +52,16 @@ impl OnServer {
 
 /// Reasons why an arm is not permitted on a user's server: everything except dynamic variables and the load's own
 /// levers, and values that cost durability, crash safety or semantics.
-pub(crate) fn refusals(turns: &Turns) -> Vec<String> {
+pub(crate) fn refusals(lever_set: &LeverSet) -> Vec<String> {
     let mut reasons = Vec::new();
-    for (lever, value, when) in &turns.all {
+    for (lever, value, when) in &lever_set.all {
         if !matches!(when, When::ServerRunning | When::Workload | When::Client) {
             reasons.push(format!(
                 "{lever}={value} is not a dynamic variable: on your server only variable.NAME and levers of the load are set"
             ));
         }
     }
-    for (name, value) in &turns.server.variables {
+    for (name, value) in &lever_set.server.variables {
         let prices = ledger().prices_of_variable(name, value);
         reasons.extend(prices.iter().map(|price| {
             format!("{name}={value} is never set on your server; {}: {}", price.kind, price.note)
@@ -103,10 +106,10 @@ impl<'a> Swap<'a> {
     ///
     /// # Errors
     /// A refused value.
-    pub(crate) fn turn(
+    pub(crate) fn apply(
         &self,
-        all: &Turns,
-        own: &Turns,
+        all: &LeverSet,
+        own: &LeverSet,
         private: Option<&ServerInfo>,
     ) -> Result<(), LeverError> {
         match (self.server, private) {
@@ -117,7 +120,7 @@ impl<'a> Swap<'a> {
                 }
                 Ok(())
             }
-            (None, Some(info)) => self.private.turn(own, info),
+            (None, Some(info)) => self.private.apply(own, info),
             (None, None) => Ok(()),
         }
     }
@@ -138,7 +141,7 @@ mod tests {
     fn reasons(levers: &[(&str, &str)]) -> Vec<String> {
         let levers: Vec<(String, String)> =
             levers.iter().map(|(lever, value)| ((*lever).to_owned(), (*value).to_owned())).collect();
-        refusals(&Turns::parse(&levers).unwrap())
+        refusals(&LeverSet::parse(&levers).unwrap())
     }
 
     #[test]

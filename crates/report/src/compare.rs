@@ -191,7 +191,7 @@ pub fn about_provisional(all: &[Compared]) -> Option<String> {
         "Alternate the two, several runs each and for longer, when the host does nothing else.".to_owned()
     };
     let first = all.iter().flat_map(|c| &c.differences).find_map(Difference::in_these_two_runs);
-    let first = first.map_or_else(String::new, |said| format!("{said}; alternate them to be sure. "));
+    let first = first.map_or_else(String::new, |reported| format!("{reported}; alternate them to be sure. "));
     Some(format!(
         "{first}{PROVISIONAL} marks what is said of these two runs only: their intervals promise nothing ({}). {next_step}",
         reasons.join("; ")

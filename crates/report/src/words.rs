@@ -55,8 +55,8 @@ fn ending_warning(run: &RunView<'_>) -> Option<Warning> {
             ("broken-off", format!("the run broke off: {}", run.summary.end), "mend that and repeat the run")
         }
     };
-    let said = run.summary.warnings.iter().any(|w| w.id == id);
-    (!said).then(|| Warning::new(id, text, next_step))
+    let reported = run.summary.warnings.iter().any(|w| w.id == id);
+    (!reported).then(|| Warning::new(id, text, next_step))
 }
 
 /// Most observations of a warning that are shown one by one.
@@ -354,13 +354,13 @@ pub fn about_intervals(run: &RunView<'_>) -> Vec<String> {
     let times = steps
         .iter()
         .flat_map(|s| s.response_us.percentiles.values().chain(s.service_us.percentiles.values()));
-    let mut said = Vec::new();
-    about(&mut said, "throughputs", throughput);
-    about(&mut said, "percentiles", times);
-    said
+    let mut reported = Vec::new();
+    about(&mut reported, "throughputs", throughput);
+    about(&mut reported, "percentiles", times);
+    reported
 }
 
-fn about<'a>(said: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &'a Estimate>) {
+fn about<'a>(reported: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &'a Estimate>) {
     let mut methods: Vec<String> = Vec::new();
     let mut provisional: Vec<String> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
@@ -380,16 +380,16 @@ fn about<'a>(said: &mut Vec<String>, of: &str, estimates: impl Iterator<Item = &
         }
     }
     if !methods.is_empty() {
-        said.push(format!("Intervals of {of}: {}.", shortened(&methods)));
+        reported.push(format!("Intervals of {of}: {}.", shortened(&methods)));
     }
     if !provisional.is_empty() {
-        said.push(format!(
+        reported.push(format!(
             "Intervals of {of} with {PROVISIONAL} are not to be relied on: {}.",
             shortened(&provisional)
         ));
     }
     if !reasons.is_empty() {
-        said.push(format!("No interval for some {of}: {}.", shortened(&reasons)));
+        reported.push(format!("No interval for some {of}: {}.", shortened(&reasons)));
     }
 }
 

@@ -9,12 +9,12 @@ use crate::capacity::{Next, Search};
 use crate::error::RunError;
 use crate::progress::Progress;
 use crate::recording::Recording;
-use crate::step::{Cut, run_step};
+use crate::step::{EarlyEnd, run_step};
 
 /// How the steps ended.
-pub(crate) enum How {
+pub(crate) enum CourseEnd {
     Complete,
-    Cut(Cut),
+    EarlyEnd(EarlyEnd),
 }
 
 fn step_of(
@@ -23,13 +23,13 @@ fn step_of(
     step: &StepPlan,
     first: bool,
     stop: &AtomicBool,
-) -> Result<Option<Cut>, RunError> {
+) -> Result<Option<EarlyEnd>, RunError> {
     let (place, server) = (recording.place, recording.server);
     run_step(place, server, (number, step), first, recording, stop)
 }
 
 /// Runs the steps.
-pub(crate) fn run(recording: &mut Recording<'_>, stop: &AtomicBool) -> Result<How, RunError> {
+pub(crate) fn run(recording: &mut Recording<'_>, stop: &AtomicBool) -> Result<CourseEnd, RunError> {
     let plan = recording.place.plan;
     if let Some(search) = Search::of(plan) {
         return run_search(recording, &search, stop);
@@ -40,10 +40,10 @@ pub(crate) fn run(recording: &mut Recording<'_>, stop: &AtomicBool) -> Result<Ho
         let Some(step) = plan.steps.get(number) else { continue };
         (recording.watch)(Progress::Step { number, step, before, of: Some(order.len()) });
         if let Some(cut) = step_of(recording, number, step, before == 0, stop)? {
-            return Ok(How::Cut(cut));
+            return Ok(CourseEnd::EarlyEnd(cut));
         }
     }
-    Ok(How::Complete)
+    Ok(CourseEnd::Complete)
 }
 
 /// Runs the first step of the plan, then the steps of the search until it is finished.
@@ -51,10 +51,10 @@ fn run_search(
     recording: &mut Recording<'_>,
     search: &Search<'_>,
     stop: &AtomicBool,
-) -> Result<How, RunError> {
+) -> Result<CourseEnd, RunError> {
     let plan = recording.place.plan;
     let (Some(first), Some(capacity)) = (plan.steps.first(), &plan.capacity) else {
-        return Ok(How::Complete);
+        return Ok(CourseEnd::Complete);
     };
     let mut summaries: Vec<StepSummary> = Vec::new();
     let mut step = first.clone();
@@ -69,7 +69,7 @@ fn run_search(
         (recording.watch)(Progress::Step { number, step: &step, before: number, of: None });
         recording.keep_intervals();
         if let Some(cut) = step_of(recording, number, &step, number == 0, stop)? {
-            return Ok(How::Cut(cut));
+            return Ok(CourseEnd::EarlyEnd(cut));
         }
         if let Some(summary) = recording.summary(number, &step) {
             if summary.rate.is_some() {
@@ -79,5 +79,5 @@ fn run_search(
             summaries.push(summary);
         }
     }
-    Ok(How::Complete)
+    Ok(CourseEnd::Complete)
 }

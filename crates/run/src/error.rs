@@ -21,7 +21,7 @@ pub enum RunError {
     #[error("{}", .0.join("\n"))]
     Guarded(Vec<String>),
     /// A file or folder of the record.
-    #[error("{doing} {path}: {source}{}", way_out(.source))]
+    #[error("{doing} {path}: {source}{}", remedy(.source))]
     File {
         /// As in `writing`.
         doing: &'static str,
@@ -141,7 +141,7 @@ pub enum RunError {
     Load(#[from] LoadError),
 }
 
-fn way_out(error: &std::io::Error) -> &'static str {
+fn remedy(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::StorageFull => ": free some space, or write elsewhere with --out DIR",
         std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {

@@ -339,7 +339,7 @@ mod tests {
     fn one_bad_line_costs_that_line_only_and_is_reported() {
         let zeros = "\0".repeat(line(2.0).len());
         let torn = line(2.0)[..40].to_owned() + "\n";
-        for (bad, kept_lines, said) in [
+        for (bad, kept_lines, reported) in [
             (torn, 4, "line 3 of intervals.jsonl cannot be read"),
             (zeros, 4, "line 3 of intervals.jsonl cannot be read"),
             (String::new(), 4, "1 seconds are missing in 1 places"),
@@ -350,8 +350,8 @@ mod tests {
         ] {
             let text = line(0.0) + &line(1.0) + &bad + &line(3.0) + &line(4.0);
             let (kept, damage) = read_intervals(text.as_bytes());
-            assert_eq!(kept.len(), kept_lines, "{said}");
-            assert!(damage.iter().any(|text| text.contains(said)), "{said}: {damage:?}");
+            assert_eq!(kept.len(), kept_lines, "{reported}");
+            assert!(damage.iter().any(|text| text.contains(reported)), "{reported}: {damage:?}");
         }
     }
 
@@ -402,13 +402,13 @@ mod tests {
     #[test]
     fn a_missing_first_or_last_window_of_a_phase_is_reported() {
         let (whole, events) = two_phases();
-        let said = |intervals: Vec<Interval>, events: &[Event]| {
+        let reported = |intervals: Vec<Interval>, events: &[Event]| {
             let mut damage = Vec::new();
             let kept = check_intervals(intervals, &mut damage);
             check_phases(&kept, events, &mut damage);
             damage.join("; ")
         };
-        assert_eq!(said(whole.clone(), &events), "");
+        assert_eq!(reported(whole.clone(), &events), "");
         for (missing, expected) in [
             (0, "the first 1.0 seconds of the warm-up of step 0 are missing"),
             (2, "the last 1.0 seconds of the warm-up of step 0 are missing"),
@@ -418,18 +418,18 @@ mod tests {
         ] {
             let mut part = whole.clone();
             part.remove(missing);
-            assert_eq!(said(part, &events), expected);
+            assert_eq!(reported(part, &events), expected);
         }
         let mut swapped = whole.clone();
         swapped.swap(2, 3);
-        assert!(said(swapped, &events).contains("doubled or have an impossible time"));
-        assert!(said(whole.clone(), &events[1..]).contains("do not name the start of 1 recorded phases"));
+        assert!(reported(swapped, &events).contains("doubled or have an impossible time"));
+        assert!(reported(whole.clone(), &events[1..]).contains("do not name the start of 1 recorded phases"));
         // A run that was interrupted or killed may lack its last second.
-        let killed = said(whole[..5].to_vec(), &events[..2]);
+        let killed = reported(whole[..5].to_vec(), &events[..2]);
         assert_eq!(killed, "");
         let mut huge = whole;
         huge[4].queries = u64::MAX;
-        assert!(said(huge, &events).contains("impossible time or count"));
+        assert!(reported(huge, &events).contains("impossible time or count"));
     }
 
     #[test]

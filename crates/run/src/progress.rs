@@ -14,7 +14,7 @@ pub enum Progress<'a> {
         /// The statement.
         statement: &'a str,
         /// The warning.
-        said: &'a str,
+        reported: &'a str,
     },
     /// A change of a private server that was not restored because others use it: a sentence that names it.
     LeftAlone(&'a str),

@@ -13,12 +13,12 @@ use crate::progress::{Progress, Watch};
 use crate::server::LoadedServer;
 use crate::step::{StepSink, error_event};
 use crate::summarise::summarise_step;
-use crate::tables::Place;
+use crate::tables::LoadSite;
 use crate::writer::Writer;
 
 /// Writes the events of a run into its record and passes them on to the caller.
 pub(crate) struct Recording<'a> {
-    pub place: Place<'a>,
+    pub place: LoadSite<'a>,
     pub manifest: &'a Manifest,
     pub server: &'a dyn LoadedServer,
     pub writer: &'a mut Writer,
@@ -30,7 +30,7 @@ pub(crate) struct Recording<'a> {
 
 impl<'a> Recording<'a> {
     pub fn new(
-        place: Place<'a>,
+        place: LoadSite<'a>,
         manifest: &'a Manifest,
         server: &'a dyn LoadedServer,
         writer: &'a mut Writer,

@@ -9,7 +9,7 @@ use mydyno_wire::{Client, ConnectOptions, WireError};
 use crate::control::control;
 use crate::error::RunError;
 use crate::steps::NumberedStep;
-use crate::tables::Place;
+use crate::tables::LoadSite;
 
 /// A server that steps load.
 pub(crate) trait LoadedServer {
@@ -17,19 +17,19 @@ pub(crate) trait LoadedServer {
     fn clock(&self) -> &dyn Clock;
 
     /// Restores the tables to the state in which a step starts.
-    fn restore_tables(&self, place: Place<'_>) -> Result<(), RunError>;
+    fn restore_tables(&self, place: LoadSite<'_>) -> Result<(), RunError>;
 
     /// Runs the load of one step until its end or until `stop` is set.
     fn load(
         &self,
-        place: Place<'_>,
+        place: LoadSite<'_>,
         step: &NumberedStep<'_>,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(StepEvent),
     ) -> Result<End, LoadError>;
 
     /// The error of a new connection; `None` when it opens.
-    fn unreachable(&self, place: Place<'_>) -> Option<WireError>;
+    fn unreachable(&self, place: LoadSite<'_>) -> Option<WireError>;
 }
 
 /// The session setting that the workloads' transactions need; all others are the server's.
@@ -39,7 +39,7 @@ const LOAD_SESSION: &str = "SET SESSION autocommit = 1";
 /// show all writes: a stored function may write.
 const READ_ONLY_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
 
-/// The server of a [`Place`], in real time.
+/// The server of a [`LoadSite`], in real time.
 pub(crate) struct RealServer<'a> {
     pub clock: &'a MonotonicClock,
 }
@@ -49,7 +49,7 @@ impl LoadedServer for RealServer<'_> {
         self.clock
     }
 
-    fn restore_tables(&self, place: Place<'_>) -> Result<(), RunError> {
+    fn restore_tables(&self, place: LoadSite<'_>) -> Result<(), RunError> {
         let statements = place.work.before_step();
         if statements.is_empty() {
             return Ok(());
@@ -63,7 +63,7 @@ impl LoadedServer for RealServer<'_> {
 
     fn load(
         &self,
-        place: Place<'_>,
+        place: LoadSite<'_>,
         step: &NumberedStep<'_>,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(StepEvent),
@@ -72,12 +72,12 @@ impl LoadedServer for RealServer<'_> {
         place.work.run(self.clock, step, &|| connect(place, &target), stop, sink)
     }
 
-    fn unreachable(&self, place: Place<'_>) -> Option<WireError> {
+    fn unreachable(&self, place: LoadSite<'_>) -> Option<WireError> {
         connect(place, &with_database(place)).err()
     }
 }
 
-fn with_database(place: Place<'_>) -> ConnectOptions {
+fn with_database(place: LoadSite<'_>) -> ConnectOptions {
     let mut target = place.connect.clone();
     if !place.plan.database.is_empty() {
         target.database = Some(place.plan.database.clone());
@@ -86,7 +86,7 @@ fn with_database(place: Place<'_>) -> ConnectOptions {
 }
 
 /// Opens a connection of the load.
-fn connect(place: Place<'_>, target: &ConnectOptions) -> Result<Client, WireError> {
+fn connect(place: LoadSite<'_>, target: &ConnectOptions) -> Result<Client, WireError> {
     let mut client = Client::connect(target)?;
     client.execute(LOAD_SESSION)?;
     if place.work.only_reads_users_tables() && !place.plan.allow.write {

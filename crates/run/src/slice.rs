@@ -13,9 +13,9 @@ use time::OffsetDateTime;
 use crate::error::RunError;
 use crate::progress::{Progress, Watch};
 use crate::server::RealServer;
-use crate::step::{Cut, StepSink, error_event, run_step};
+use crate::step::{EarlyEnd, StepSink, error_event, run_step};
 use crate::summarise::summarise_step;
-use crate::tables::Place;
+use crate::tables::LoadSite;
 
 /// The measurement of one step.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Sliced {
     /// Events of the run, with the instant on the clock in seconds: errors and warnings.
     pub events: Vec<(f64, EventKind)>,
     /// The reason why it ended early; `None` when it is complete.
-    pub cut: Option<Cut>,
+    pub cut: Option<EarlyEnd>,
 }
 
 /// Measures one step of a plan on a running server that has its tables. The number of the step selects the random
@@ -36,7 +36,7 @@ pub struct Sliced {
 /// # Errors
 /// The load could not start.
 pub fn slice(
-    place: Place<'_>,
+    place: LoadSite<'_>,
     clock: &MonotonicClock,
     (number, step): (usize, &StepPlan),
     stop: &AtomicBool,
@@ -70,7 +70,7 @@ pub fn slice(
 
 /// Keeps the events of a step in memory.
 struct Kept<'a, 'w> {
-    place: Place<'a>,
+    place: LoadSite<'a>,
     intervals: Vec<Interval>,
     events: Vec<(f64, EventKind)>,
     watch: &'a mut Watch<'w>,

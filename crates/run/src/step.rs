@@ -14,11 +14,11 @@ use crate::own_flag::with_own_flag;
 use crate::server::LoadedServer;
 use crate::settled::settled;
 use crate::steps::{NumberedStep, Work};
-use crate::tables::Place;
+use crate::tables::LoadSite;
 
 /// The reason why a step, and the run with it, ended early.
 #[derive(Debug)]
-pub enum Cut {
+pub enum EarlyEnd {
     /// The user ended it.
     Interrupted,
     /// No transaction succeeded, or an error occurred that ends the run.
@@ -38,14 +38,14 @@ pub(crate) trait StepSink {
 /// Runs one step; returns the reason if the run ends with it. An error of the first step is an error of the plan or the
 /// server.
 pub(crate) fn run_step(
-    place: Place<'_>,
+    place: LoadSite<'_>,
     server: &dyn LoadedServer,
     (number, step): (usize, &StepPlan),
     first: bool,
     sink: &mut dyn StepSink,
     stop: &AtomicBool,
-) -> Result<Option<Cut>, RunError> {
-    let Place { plan, work, .. } = place;
+) -> Result<Option<EarlyEnd>, RunError> {
+    let LoadSite { plan, work, .. } = place;
     let transaction = work.operations().first().map_or("", |operation| operation.name.as_str());
     let is_steady = |seen: &[Interval]| settled(&step.arrivals, transaction, seen);
     let warmup = match plan.warmup {
@@ -57,7 +57,7 @@ pub(crate) fn run_step(
     if !stop.load(Ordering::Relaxed) {
         match server.restore_tables(place) {
             Err(error) if first => return Err(error),
-            Err(error) => return Ok(Some(Cut::BrokeOff(error.to_string()))),
+            Err(error) => return Ok(Some(EarlyEnd::BrokeOff(error.to_string()))),
             Ok(()) => {}
         }
     }
@@ -77,20 +77,22 @@ pub(crate) fn run_step(
     Ok(match end {
         Err(LoadError::Interrupted) | Ok(End::Interrupted) => {
             sink.note(server.clock().now_s(), EventKind::Interrupted)?;
-            Some(Cut::Interrupted)
+            Some(EarlyEnd::Interrupted)
         }
         Ok(End::Forbidden { why }) => {
-            Some(Cut::AnsweredBadly(format!("stopped at an error (--stop-on-error): {why}")))
+            Some(EarlyEnd::AnsweredBadly(format!("stopped at an error (--stop-on-error): {why}")))
         }
         // A failure to start the first step is an error of the plan or the server; after later ones the measurements so
         // far are kept.
         Err(error) if first => return Err(error.into()),
-        Err(error) => Some(Cut::BrokeOff(error.to_string())),
+        Err(error) => Some(EarlyEnd::BrokeOff(error.to_string())),
         Ok(End::AllLost { why }) => {
-            Some(Cut::BrokeOff(format!("every connection to the server was lost: {why}")))
+            Some(EarlyEnd::BrokeOff(format!("every connection to the server was lost: {why}")))
         }
-        Ok(End::Hopeless { why }) => Some(Cut::AnsweredBadly(format!("no transaction succeeded: {why}"))),
-        Ok(End::Failed { why }) => Some(Cut::BrokeOff(why)),
+        Ok(End::Hopeless { why }) => {
+            Some(EarlyEnd::AnsweredBadly(format!("no transaction succeeded: {why}")))
+        }
+        Ok(End::Failed { why }) => Some(EarlyEnd::BrokeOff(why)),
         Ok(End::Complete(shortfalls)) => {
             for warning in after_step(&shortfalls) {
                 sink.note(server.clock().now_s(), EventKind::Warning(warning.at_step(number)))?;
@@ -98,7 +100,7 @@ pub(crate) fn run_step(
             // Without any connection left the server may be gone for good; after the last step only a new connection
             // shows it.
             let gone = if shortfalls.lost >= step.connections { server.unreachable(place) } else { None };
-            gone.map(|why| Cut::BrokeOff(format!("every connection to the server was lost: {why}")))
+            gone.map(|why| EarlyEnd::BrokeOff(format!("every connection to the server was lost: {why}")))
         }
     })
 }

@@ -19,7 +19,7 @@ use crate::users_sql;
 
 /// A workload on a running server.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct LoadSite<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The workload's options.
@@ -34,7 +34,11 @@ pub struct Place<'a> {
 ///
 /// # Errors
 /// [`RunError`]; tables that are half made are marked as such.
-pub fn make_tables(place: Place<'_>, stop: &AtomicBool, watch: &mut Watch<'_>) -> Result<Prepared, RunError> {
+pub fn make_tables(
+    place: LoadSite<'_>,
+    stop: &AtomicBool,
+    watch: &mut Watch<'_>,
+) -> Result<Prepared, RunError> {
     let mut client = control(place.connect)?;
     place.work.tables.claim(&mut client)?;
     guard_tables(place, &mut client)?;
@@ -61,8 +65,8 @@ pub fn drop_tables(work: &Work, target: &ConnectOptions) -> Result<bool, RunErro
 }
 
 /// Applies the guard.
-pub(crate) fn guard_tables(place: Place<'_>, client: &mut Client) -> Result<Found, RunError> {
-    let Place { plan, options, work, .. } = place;
+pub(crate) fn guard_tables(place: LoadSite<'_>, client: &mut Client) -> Result<Found, RunError> {
+    let LoadSite { plan, options, work, .. } = place;
     let missing = work.tables.existing(client)?.is_none();
     let heap_bytes = if missing { work.tables.heap_bytes() } else { Vec::new() };
     let needs = Needs {
@@ -81,7 +85,7 @@ pub(crate) fn guard_tables(place: Place<'_>, client: &mut Client) -> Result<Foun
     if let Err(why) = mydyno_load::available(plan.wait.backend) {
         reasons.push(format!("--backend {}: {why}", plan.wait.backend));
     }
-    let users = users_sql::Place {
+    let users = users_sql::Scope {
         database: &plan.database,
         ours: work.tables.is_ours(client)?,
         read_only: work.only_reads_users_tables(),
@@ -91,7 +95,11 @@ pub(crate) fn guard_tables(place: Place<'_>, client: &mut Client) -> Result<Foun
     if reasons.is_empty() { Ok(found) } else { Err(RunError::Guarded(reasons)) }
 }
 
-pub(crate) fn fill(place: Place<'_>, stop: &AtomicBool, watch: &mut Watch<'_>) -> Result<Prepared, RunError> {
+pub(crate) fn fill(
+    place: LoadSite<'_>,
+    stop: &AtomicBool,
+    watch: &mut Watch<'_>,
+) -> Result<Prepared, RunError> {
     let _span = tracing::debug_span!("prepare", fillers = place.work.fillers).entered();
     let open = || connect(place.connect);
     let mut progress =

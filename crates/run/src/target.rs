@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mydyno_host::Host;
-use mydyno_levers::Turns;
+use mydyno_levers::LeverSet;
 use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
 use mydyno_sandbox::{Site, Spec, data};
 use mydyno_wire::{ConnectOptions, Endpoint};
@@ -32,7 +32,7 @@ pub struct PrivateServer {
     /// The server.
     pub spec: Spec,
     /// Its levers, including those of tables and workload.
-    pub turns: Turns,
+    pub lever_set: LeverSet,
     /// Name of the kept data that it starts from.
     pub data: Option<String>,
 }
@@ -41,7 +41,7 @@ impl Target {
     /// Options of the workload that the levers of a private server set.
     pub fn workload_options(&self) -> &[(String, String)] {
         match self {
-            Self::Private(server) => &server.turns.workload,
+            Self::Private(server) => &server.lever_set.workload,
             Self::Server(_) | Self::Held(_) => &[],
         }
     }
@@ -49,7 +49,7 @@ impl Target {
     /// Statements that the levers of a private server run on its tables.
     pub(crate) fn schema_statements(&self) -> &[String] {
         match self {
-            Self::Private(server) => &server.turns.schema,
+            Self::Private(server) => &server.lever_set.schema,
             Self::Server(_) | Self::Held(_) => &[],
         }
     }

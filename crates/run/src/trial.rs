@@ -21,7 +21,7 @@ use time::OffsetDateTime;
 
 use crate::beside;
 use crate::control::control;
-use crate::course::{self, How};
+use crate::course::{self, CourseEnd};
 use crate::error::RunError;
 use crate::guard::has_room_for_observer;
 use crate::progress::{Progress, Watch};
@@ -30,10 +30,10 @@ use crate::request::Resolved;
 use crate::sampling::{self, Counted, Notes};
 use crate::server::RealServer;
 use crate::stacks::Stacks;
-use crate::step::Cut;
+use crate::step::EarlyEnd;
 use crate::steps::Work;
 use crate::summarise::summarise;
-use crate::tables::{Place, check_tables, drop_tables, fill, guard_tables, make_tables};
+use crate::tables::{LoadSite, check_tables, drop_tables, fill, guard_tables, make_tables};
 use crate::target::{Cancel, Target, with_target};
 use crate::users_sql;
 use crate::warnings;
@@ -90,8 +90,12 @@ pub struct Ended {
 pub fn trial(trial: &TrialPlan, stop: &Cancel, watch: &mut Watch<'_>) -> Result<Ended, RunError> {
     with_target(&trial.target, stop, watch, |up, watch| {
         let plan = trial.resolved.draft.on(up.plan(), OffsetDateTime::now_utc());
-        let place =
-            Place { plan: &plan, options: &trial.resolved.options, work: &trial.work, connect: up.connect };
+        let place = LoadSite {
+            plan: &plan,
+            options: &trial.resolved.options,
+            work: &trial.work,
+            connect: up.connect,
+        };
         let statements = trial.target.schema_statements();
         if !statements.is_empty() {
             make_tables(place, stop, watch)?;
@@ -108,8 +112,12 @@ pub fn trial(trial: &TrialPlan, stop: &Cancel, watch: &mut Watch<'_>) -> Result<
 pub fn prepare(trial: &TrialPlan, stop: &Cancel, watch: &mut Watch<'_>) -> Result<Prepared, RunError> {
     with_target(&trial.target, stop, watch, |up, watch| {
         let plan = trial.resolved.draft.on(up.plan(), OffsetDateTime::now_utc());
-        let place =
-            Place { plan: &plan, options: &trial.resolved.options, work: &trial.work, connect: up.connect };
+        let place = LoadSite {
+            plan: &plan,
+            options: &trial.resolved.options,
+            work: &trial.work,
+            connect: up.connect,
+        };
         make_tables(place, stop, watch)
     })
 }
@@ -148,8 +156,8 @@ pub fn change_schema(
         client.query(statement).map_err(failed)?;
         let warnings = client.query("SHOW WARNINGS").map_err(failed)?;
         for row in 0..warnings.len() {
-            let said = warnings.text(row, 2).unwrap_or_default();
-            watch(Progress::SchemaWarning { statement, said: &said });
+            let reported = warnings.text(row, 2).unwrap_or_default();
+            watch(Progress::SchemaWarning { statement, reported: &reported });
         }
     }
     Ok(())
@@ -158,7 +166,7 @@ pub fn change_schema(
 /// Measures on a running server, with a record.
 fn measure(
     trial: &TrialPlan,
-    place: Place<'_>,
+    place: LoadSite<'_>,
     stop: &AtomicBool,
     watch: &mut Watch<'_>,
 ) -> Result<Ended, RunError> {
@@ -200,7 +208,13 @@ fn measure(
         Ok(how) => finish(folder, writer, &clock, how, place.plan),
         Err(error) => {
             // The record contains the reason of its end; if that cannot be written either, the first error is reported.
-            let _ = finish(folder, writer, &clock, How::Cut(Cut::BrokeOff(error.to_string())), place.plan);
+            let _ = finish(
+                folder,
+                writer,
+                &clock,
+                CourseEnd::EarlyEnd(EarlyEnd::BrokeOff(error.to_string())),
+                place.plan,
+            );
             Err(error)
         }
     }
@@ -264,14 +278,14 @@ struct Observed {
 }
 
 fn observed_steps(
-    place: Place<'_>,
+    place: LoadSite<'_>,
     manifest: &Manifest,
     clock: &MonotonicClock,
     writer: &mut Writer,
     Observed { server_pid, room }: Observed,
     stop: &AtomicBool,
     watch: &mut Watch<'_>,
-) -> Result<How, RunError> {
+) -> Result<CourseEnd, RunError> {
     let stop_sampling = Stop::new();
     let (to_writer, samples) = channel();
     let notes = Notes::default();
@@ -330,14 +344,14 @@ pub(crate) fn finish(
     folder: &Path,
     mut writer: Writer,
     clock: &dyn Clock,
-    how: How,
+    how: CourseEnd,
     plan: &Plan,
 ) -> Result<Ended, RunError> {
-    let interrupted = matches!(how, How::Cut(Cut::Interrupted));
-    let answered_badly = matches!(how, How::Cut(Cut::AnsweredBadly(_)));
+    let interrupted = matches!(how, CourseEnd::EarlyEnd(EarlyEnd::Interrupted));
+    let answered_badly = matches!(how, CourseEnd::EarlyEnd(EarlyEnd::AnsweredBadly(_)));
     let broke_off = match how {
-        How::Complete | How::Cut(Cut::Interrupted) => None,
-        How::Cut(Cut::AnsweredBadly(why) | Cut::BrokeOff(why)) => Some(why),
+        CourseEnd::Complete | CourseEnd::EarlyEnd(EarlyEnd::Interrupted) => None,
+        CourseEnd::EarlyEnd(EarlyEnd::AnsweredBadly(why) | EarlyEnd::BrokeOff(why)) => Some(why),
     };
     let end = match &broke_off {
         Some(why) => End::BrokeOff(why.clone()),

@@ -12,7 +12,7 @@ const ALLOW: &str = "give --allow-write if that is intended";
 
 /// The database of a user's statements, and their permissions.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct Scope<'a> {
     /// The database.
     pub database: &'a str,
     /// Whether mydyno made it, or makes the tables in it.
@@ -22,7 +22,7 @@ pub struct Place<'a> {
 }
 
 /// Every statement that may write to tables that mydyno did not make.
-pub fn unpermitted(asked: &[UserStatement], place: Place<'_>, allow_write: bool) -> Vec<String> {
+pub fn unpermitted(asked: &[UserStatement], place: Scope<'_>, allow_write: bool) -> Vec<String> {
     if allow_write {
         return Vec::new();
     }
@@ -31,7 +31,7 @@ pub fn unpermitted(asked: &[UserStatement], place: Place<'_>, allow_write: bool)
 
 /// Statements that should run in READ ONLY sessions, which the server does not support: MySQL before 5.6.5 and MariaDB
 /// before 10.0, <https://dev.mysql.com/doc/refman/5.6/en/set-transaction.html>.
-pub fn unwatched(server: &ServerVersion, place: Place<'_>, allow_write: bool) -> Option<String> {
+pub fn unwatched(server: &ServerVersion, place: Scope<'_>, allow_write: bool) -> Option<String> {
     let has_them = if server.is_mariadb() { server.at_least(10, 0, 0) } else { server.at_least(5, 6, 5) };
     (place.read_only && !allow_write && !has_them).then(|| {
         format!(
@@ -41,8 +41,8 @@ pub fn unwatched(server: &ServerVersion, place: Place<'_>, allow_write: bool) ->
     })
 }
 
-fn reason(asked: &UserStatement, at: Place<'_>) -> Option<String> {
-    let Place { database, ours, read_only } = at;
+fn reason(asked: &UserStatement, at: Scope<'_>) -> Option<String> {
+    let Scope { database, ours, read_only } = at;
     let UserStatement { place, sql, class, .. } = asked;
     match class {
         Class::Reads if read_only => None,
@@ -140,8 +140,8 @@ mod tests {
     use super::*;
     use mydyno_tables::sql_text::classify;
 
-    const THEIRS: Place<'_> = Place { database: "shop", ours: false, read_only: false };
-    const OURS: Place<'_> = Place { database: "mydyno", ours: true, read_only: false };
+    const THEIRS: Scope<'_> = Scope { database: "shop", ours: false, read_only: false };
+    const OURS: Scope<'_> = Scope { database: "mydyno", ours: true, read_only: false };
 
     fn asked(sql: &str) -> Vec<UserStatement> {
         let class = classify(sql);
@@ -155,25 +155,25 @@ mod tests {
 
     #[test]
     fn reads_of_users_tables_need_a_server_that_can_refuse_writes() {
-        let told = |version: &str, place, allow| {
+        let reported = |version: &str, place, allow| {
             let server = ServerVersion::parse(version, 1, mydyno_wire::Capabilities::default());
             unwatched(&server, place, allow)
         };
-        let watched = Place { read_only: true, ..THEIRS };
+        let watched = Scope { read_only: true, ..THEIRS };
         for old in ["5.5.62", "5.6.4", "5.5.68-MariaDB"] {
-            assert!(told(old, watched, false).unwrap().contains("--allow-write"), "{old}");
-            assert_eq!(told(old, watched, true), None);
-            assert_eq!(told(old, THEIRS, false), None);
+            assert!(reported(old, watched, false).unwrap().contains("--allow-write"), "{old}");
+            assert_eq!(reported(old, watched, true), None);
+            assert_eq!(reported(old, THEIRS, false), None);
         }
         for new in ["5.6.51", "8.0.36", "5.5.5-10.1.48-MariaDB"] {
-            assert_eq!(told(new, watched, false), None, "{new}");
+            assert_eq!(reported(new, watched, false), None, "{new}");
         }
     }
 
     #[test]
     fn reading_needs_no_permission() {
         assert!(
-            unpermitted(&asked("SELECT * FROM prod.t"), Place { read_only: true, ..THEIRS }, false)
+            unpermitted(&asked("SELECT * FROM prod.t"), Scope { read_only: true, ..THEIRS }, false)
                 .is_empty()
         );
         assert!(unpermitted(&asked("SELECT a FROM t WHERE t.a = 1"), OURS, false).is_empty());

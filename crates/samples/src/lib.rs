@@ -22,7 +22,6 @@ mod schedule;
 pub mod series;
 mod server;
 mod statements;
-mod taskstats;
 #[cfg(test)]
 #[allow(dead_code)]
 #[path = "../../facts/src/tree.rs"]

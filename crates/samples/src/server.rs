@@ -2,12 +2,12 @@
 
 use crate::cgroup::Throttling;
 use crate::reader::{Reader, first, line_value};
-use crate::taskstats::Taskstats;
 use crate::values::{Scale, Values};
 use mydyno_facts::process::Process;
 use mydyno_facts::{Source, reason};
 use mydyno_linux::Stat;
 use mydyno_linux::calls::cpu_clocks::process_cpu_s;
+use mydyno_linux::calls::taskstats::Taskstats;
 
 /// Open files of the server's process. They refer to that process, never to a later one with the same number.
 #[derive(Debug)]
@@ -75,8 +75,8 @@ impl Server {
         // The process existed a moment ago, so its number is not reused yet.
         let total = self.live.as_ref().and_then(|p| process_cpu_s(p.pid));
         values.set_some("server.cpu.total_s", total);
-        if let (Ok(way), Some(process)) = (&mut self.taskstats, &self.live)
-            && let Ok(switches) = way.switches(process.pid)
+        if let (Ok(taskstats), Some(process)) = (&mut self.taskstats, &self.live)
+            && let Ok(switches) = taskstats.switches(process.pid)
         {
             values.set("server.voluntary_switches", switches.voluntary as f64);
             values.set("server.involuntary_switches", switches.involuntary as f64);
@@ -101,9 +101,10 @@ impl Server {
 
 /// Opens the taskstats interface, and checks that the kernel answers a request for context switches.
 fn taskstats(pid: u32) -> Result<Taskstats, String> {
-    let mut way = Taskstats::open().map_err(|e| format!("context switches by taskstats: {}", reason(&e)))?;
-    match way.switches(pid) {
-        Ok(_) => Ok(way),
+    let mut taskstats =
+        Taskstats::open().map_err(|e| format!("context switches by taskstats: {}", reason(&e)))?;
+    match taskstats.switches(pid) {
+        Ok(_) => Ok(taskstats),
         Err(e) => {
             let why = reason(&e);
             Err(format!("context switches by taskstats: {why}; run mydyno as root or with CAP_NET_ADMIN"))

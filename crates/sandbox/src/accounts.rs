@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn servers_with_native_passwords_never_see_them_in_clear() {
-        for said in ["m Ver 10.11.1-MariaDB x", "m Ver 5.7.1 x", "m Ver 10.1.1-MariaDB x"] {
-            let text = init_statements(&Engine::parse(said).unwrap(), "Secret123");
+        for reported in ["m Ver 10.11.1-MariaDB x", "m Ver 5.7.1 x", "m Ver 10.1.1-MariaDB x"] {
+            let text = init_statements(&Engine::parse(reported).unwrap(), "Secret123");
             assert!(!text.contains("Secret123") && text.contains(&native_hash("Secret123")), "{text}");
         }
     }

@@ -285,7 +285,7 @@ mod tests {
             let (medium, options) = (Medium::File, Default::default());
             let spec = DiskSpec { medium, file_system, bytes: 2 << 30, options };
             let disk = make_disk(&host, &path, &spec);
-            let told = disk.map(|disk| {
+            let reported = disk.map(|disk| {
                 fill(&disk.point.join("from"));
                 let begin = Instant::now();
                 let copied =
@@ -294,7 +294,7 @@ mod tests {
             });
             let ours = host.journal.take_over(&host.lease, |_| true).unwrap();
             put_back(&host.journal, host.machine(), &ours, &NoHooks).unwrap();
-            println!("{}", told.unwrap());
+            println!("{}", reported.unwrap());
         }
     }
 

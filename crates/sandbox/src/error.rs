@@ -84,12 +84,12 @@ pub enum SandboxError {
         known: String,
     },
     /// An option file that the server program does not read.
-    #[error("the server does not read the option file {}: {said}", path.display())]
+    #[error("the server does not read the option file {}: {reported}", path.display())]
     OptionFile {
         /// The file.
         path: PathBuf,
         /// The program's message.
-        said: String,
+        reported: String,
     },
     /// A library or setting of the server had no effect.
     #[error("the server runs without {what}, so it was stopped{}", quoted(log))]
@@ -296,14 +296,14 @@ pub enum SandboxError {
         waited: Duration,
     },
     /// No server program was found.
-    #[error("{wanted} was not found{}: {way_out}", found_instead(found))]
+    #[error("{wanted} was not found{}: {remedy}", found_instead(found))]
     NoServerProgram {
         /// The requested one, as in `mariadb-11.4`.
         wanted: String,
         /// Those that were found.
         found: Vec<String>,
         /// How to install it.
-        way_out: String,
+        remedy: String,
     },
     /// `--basedir` lacks files that a server needs.
     #[error("base directory {}: {problem}", path.display())]
@@ -314,12 +314,12 @@ pub enum SandboxError {
         problem: String,
     },
     /// A server that is too old or unknown.
-    #[error("{} says {said:?}, which is neither MariaDB 10.1 or later nor MySQL 5.5 or later: name one of these with --basedir", program.display())]
+    #[error("{} says {reported:?}, which is neither MariaDB 10.1 or later nor MySQL 5.5 or later: name one of these with --basedir", program.display())]
     NotSupported {
         /// The program.
         program: PathBuf,
         /// Its output for `--version`.
-        said: String,
+        reported: String,
     },
     /// The socket's path is too long.
     #[error(
@@ -392,7 +392,7 @@ pub enum SandboxError {
     /// The server's settings permit more memory than the host can spare.
     #[error(
         "{configured} would take {asked} more than a plain server, the host has {spare} of memory to spare, and {kept} have to stay \
-         free: {way_out}"
+         free: {remedy}"
     )]
     TooMuchMemory {
         /// The settings, as in `innodb_buffer_pool_size=64G`.
@@ -404,7 +404,7 @@ pub enum SandboxError {
         /// Memory that has to stay free.
         kept: String,
         /// The next step for the user.
-        way_out: &'static str,
+        remedy: &'static str,
     },
     /// A change could not be restored.
     #[error("{what} could not be put back: {why}")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::deadline::run;
 use crate::error::SandboxError;
-use crate::version::{Engine, Family, Wanted};
+use crate::version::{Engine, EngineRequest, Family};
 
 /// A server program and the paths of its files.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ const VERSION_PATIENCE: Duration = Duration::from_secs(20);
 /// # Errors
 /// There is none, or another one; the error names those found and the package that provides the requested one.
 pub fn find(wanted: Option<&str>, basedir: Option<&Path>) -> Result<Install, SandboxError> {
-    let wanted = wanted.map(Wanted::parse).transpose()?;
+    let wanted = wanted.map(EngineRequest::parse).transpose()?;
     let programs = match basedir {
         Some(folder) => programs_below(folder)?,
         None => programs_in(&usual_folders()),
@@ -56,11 +56,11 @@ pub fn find(wanted: Option<&str>, basedir: Option<&Path>) -> Result<Install, San
         }
         others.push(format!("{engine} in {}", program.display()));
     }
-    let family = wanted.as_ref().map_or(Family::MariaDb, Wanted::family);
+    let family = wanted.as_ref().map_or(Family::MariaDb, EngineRequest::family);
     Err(SandboxError::NoServerProgram {
         wanted: wanted_name(wanted.is_some(), family, basedir),
         found: others,
-        way_out: way_out(family, basedir.is_some()),
+        remedy: remedy(family, basedir.is_some()),
     })
 }
 
@@ -72,7 +72,7 @@ fn wanted_name(asked: bool, family: Family, basedir: Option<&Path>) -> String {
     }
 }
 
-fn way_out(family: Family, has_basedir: bool) -> String {
+fn remedy(family: Family, has_basedir: bool) -> String {
     if has_basedir {
         return "leave --engine out, or name the base directory of the other one".to_owned();
     }
@@ -122,8 +122,10 @@ fn programs_in(folders: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 fn ask_version(program: &Path) -> Result<Engine, SandboxError> {
-    let not_supported =
-        |said: &str| SandboxError::NotSupported { program: program.to_owned(), said: said.trim().to_owned() };
+    let not_supported = |reported: &str| SandboxError::NotSupported {
+        program: program.to_owned(),
+        reported: reported.trim().to_owned(),
+    };
     // With a wrapper script the journal would record the script instead of the server that it starts.
     let mut magic = [0u8; 4];
     let read = File::open(program).and_then(|mut file| file.read_exact(&mut magic));
@@ -138,8 +140,8 @@ fn ask_version(program: &Path) -> Result<Engine, SandboxError> {
             waited: VERSION_PATIENCE,
         })?;
     let last = answer.stderr.lines().rfind(|l| !l.trim().is_empty()).unwrap_or_default();
-    let said = if answer.stdout.trim().is_empty() { last } else { &answer.stdout };
-    Engine::parse(&answer.stdout).ok_or_else(|| not_supported(said))
+    let reported = if answer.stdout.trim().is_empty() { last } else { &answer.stdout };
+    Engine::parse(&answer.stdout).ok_or_else(|| not_supported(reported))
 }
 
 impl Install {

@@ -16,9 +16,9 @@ use mydyno_linux::process::resident_bytes;
 use mydyno_model::units::{parse_size, show_bytes};
 
 use crate::error::SandboxError;
+use crate::lever_set::ServerLevers;
 use crate::settings::{Setting, bare_name};
 use crate::site::Site;
-use crate::turns::ServerTurns;
 
 const MIB: u64 = 1 << 20;
 
@@ -56,16 +56,16 @@ impl Configured {
 ///
 /// # Errors
 /// The host has too little memory, with figures and remedy; or the journal or `/proc` cannot be read.
-pub(crate) fn check(site: &Site, turns: &ServerTurns, settings: &[Setting]) -> Result<(), SandboxError> {
+pub(crate) fn check(site: &Site, lever_set: &ServerLevers, settings: &[Setting]) -> Result<(), SandboxError> {
     let machine = site.lease.machine();
-    let sizes = match turns.arrangement.limits.memory_bytes {
+    let sizes = match lever_set.arrangement.limits.memory_bytes {
         // The kernel enforces this limit.
         Some(bytes) => {
             vec![Configured { text: format!("cgroup.memory of {}", show(bytes)), bytes, plain_bytes: 0 }]
         }
         None => configured(
             settings.iter().map(|setting| (setting.name.as_str(), setting.value.as_str())),
-            turns.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())),
+            lever_set.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())),
             machine.total_bytes()?,
         ),
     };
@@ -91,7 +91,7 @@ pub(crate) fn check(site: &Site, turns: &ServerTurns, settings: &[Setting]) -> R
             ),
         },
         kept: show(MEMORY_KEPT),
-        way_out: match turns.arrangement.limits.memory_bytes {
+        remedy: match lever_set.arrangement.limits.memory_bytes {
             Some(_) => "end one of them, or give it less",
             None => "give a smaller value, or bound the server with --lever cgroup.memory=SIZE",
         },

@@ -46,14 +46,14 @@ pub(crate) fn read(install: &Install, path: &Path) -> Result<OptionFile, Sandbox
     })?;
     parse(&answer.stdout).ok_or_else(|| SandboxError::OptionFile {
         path: path.to_owned(),
-        said: format!("{} {}", answer.stderr.trim(), answer.stdout.trim()).trim().replace('\n', " "),
+        reported: format!("{} {}", answer.stderr.trim(), answer.stdout.trim()).trim().replace('\n', " "),
     })
 }
 
 /// Parses the output of `--print-defaults`. A value that contains ` --` is taken for two options, each of which is
 /// checked.
-fn parse(said: &str) -> Option<OptionFile> {
-    let (_, options) = said.split_once(MARKER)?;
+fn parse(reported: &str) -> Option<OptionFile> {
+    let (_, options) = reported.split_once(MARKER)?;
     let mut file = OptionFile::default();
     for option in format!(" {}", options.trim()).split(" --").skip(1) {
         let (name, value) = option.split_once('=').unwrap_or((option, "1"));
@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn what_a_private_server_sets_itself_is_left_out_of_a_file_and_named() {
-        let said = "mariadbd would have been started with the following arguments:\n\
+        let reported = "mariadbd would have been started with the following arguments:\n\
                     --datadir=/var/lib/mysql --Max_Connections=5 --skip-name-resolve --sql_mode=ANSI, TRADITIONAL \
                     --log-bin=/var/log/mysql/bin.log --innodb-undo-directory=/fast --password=***** \n";
-        let file = parse(said).unwrap();
+        let file = parse(reported).unwrap();
         let settings: Vec<String> = file.settings.iter().map(|s| format!("{}={}", s.name, s.value)).collect();
         let taken =
             ["max_connections=5", "skip_name_resolve=1", "sql_mode=ANSI, TRADITIONAL", "log_bin=bin.log"];
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_file_without_options_has_none_and_one_that_was_not_read_says_so() {
-        let said = "mysqld would have been started with the following arguments:\n\n";
-        assert_eq!(parse(said).unwrap(), OptionFile::default());
+        let reported = "mysqld would have been started with the following arguments:\n\n";
+        assert_eq!(parse(reported).unwrap(), OptionFile::default());
         assert_eq!(parse("error: Found option without preceding group in config file"), None);
     }
 }

@@ -125,13 +125,13 @@ pub(crate) fn accounts(engine: &Engine) -> Accounts {
 mod tests {
     use super::*;
 
-    fn engine(said: &str) -> Engine {
-        Engine::parse(&format!("mysqld  Ver {said} for Linux")).unwrap()
+    fn engine(reported: &str) -> Engine {
+        Engine::parse(&format!("mysqld  Ver {reported} for Linux")).unwrap()
     }
 
     #[test]
     fn each_series_gets_the_options_that_it_knows() {
-        let start = |said: &str| options(&engine(said), When::Start).collect::<Vec<_>>();
+        let start = |reported: &str| options(&engine(reported), When::Start).collect::<Vec<_>>();
         assert_eq!(start("10.11.19-MariaDB"), [""; 0]);
         assert_eq!(start("11.4.5-MariaDB"), ["--skip-ssl"]);
         assert_eq!(start("5.6.24"), [""; 0]);
@@ -148,14 +148,14 @@ mod tests {
 
     #[test]
     fn accounts_follow_the_tables_of_the_series() {
-        for (said, expected) in [
+        for (reported, expected) in [
             ("5.5.9", Accounts::UserTable),
             ("5.7.22", Accounts::UserTableWithPlugins),
             ("8.0.12", Accounts::Plugins),
             ("10.3.39-MariaDB", Accounts::UserTable),
             ("10.4.1-MariaDB", Accounts::GlobalPriv),
         ] {
-            assert_eq!(accounts(&engine(said)), expected, "{said}");
+            assert_eq!(accounts(&engine(reported)), expected, "{reported}");
         }
     }
 }

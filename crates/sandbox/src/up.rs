@@ -22,6 +22,7 @@ use crate::data::{DataAtRest, Reading};
 use crate::error::SandboxError;
 use crate::find::{Install, find};
 use crate::folder::{Description, ServerFolder, check_name};
+use crate::lever_set::ServerLevers;
 use crate::memory;
 use crate::option_file::{self, OptionFile};
 use crate::purpose;
@@ -29,7 +30,6 @@ use crate::settings::{Setting, parse_set};
 use crate::site::{Progress, Site};
 use crate::start::{Ready, StartOptions, start};
 use crate::template::{Template, check_room, obtain};
-use crate::turns::ServerTurns;
 use crate::variable;
 
 /// Parameters of a private server.
@@ -48,7 +48,7 @@ pub struct Spec {
     /// Whether these data are copied to the server's usual place, even where they could share blocks.
     pub copy_data: bool,
     /// Levers that are set for it, and restored when it ends.
-    pub turns: ServerTurns,
+    pub lever_set: ServerLevers,
     /// The user's permission to set those of the whole host.
     pub allow_host_change: Option<AllowHostChange>,
     /// Whether it outlives this command: then `mydyno server down NAME` ends it, else [`down`](crate::down) must.
@@ -58,15 +58,15 @@ pub struct Spec {
 impl Spec {
     /// The requested server program.
     pub(crate) fn install(&self) -> Result<Install, SandboxError> {
-        let engine = self.turns.engine.as_deref().or(self.engine.as_deref());
-        let basedir = self.turns.basedir.as_ref().or(self.basedir.as_ref());
+        let engine = self.lever_set.engine.as_deref().or(self.engine.as_deref());
+        let basedir = self.lever_set.basedir.as_ref().or(self.basedir.as_ref());
         // By default it is of the family and series that wrote the data.
         let of_data = || self.data.as_ref().and_then(DataAtRest::series).filter(|_| basedir.is_none());
         find(engine.or_else(of_data), basedir.map(PathBuf::as_path))
     }
 
     fn own_settings(&self) -> Result<Vec<Setting>, SandboxError> {
-        self.set.iter().chain(&self.turns.options).map(|text| parse_set(text)).collect()
+        self.set.iter().chain(&self.lever_set.options).map(|text| parse_set(text)).collect()
     }
 
     /// Settings that the server is started with: those of the option file, then the user's; the last of a name counts.
@@ -76,7 +76,7 @@ impl Spec {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Setting>, SandboxError> {
         let own = self.own_settings()?;
-        let Some(path) = &self.turns.option_file else { return Ok(own) };
+        let Some(path) = &self.lever_set.option_file else { return Ok(own) };
         let OptionFile { mut settings, left_out } = option_file::read(install, path)?;
         let (path, taken) = (path.clone(), settings.len());
         let prices = |setting: &Setting| ledger().prices_of_variable(&setting.name, &setting.value);
@@ -98,7 +98,7 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
     check_name(&spec.name)?;
     spec.own_settings()?;
     let folder = ServerFolder::of(site.state, &spec.name);
-    let user = spec.turns.arrangement.other_user()?;
+    let user = spec.lever_set.arrangement.other_user()?;
     folder.check_socket(user.is_some())?;
     site.check_name_is_free(&spec.name)?;
     let install = spec.install()?;
@@ -110,8 +110,8 @@ pub fn up(site: &Site, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Resul
         .mode(0o700)
         .create(&servers)
         .map_err(|e| SandboxError::io("create", &servers, e))?;
-    spec.turns.check(site, spec.allow_host_change, &servers)?;
-    memory::check(site, &spec.turns, &settings)?;
+    spec.lever_set.check(site, spec.allow_host_change, &servers)?;
+    memory::check(site, &spec.lever_set, &settings)?;
     if let Some(user) = &user {
         user.check_reaches(&install.program)?;
     }
@@ -141,7 +141,7 @@ fn make(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ServerInfo, SandboxError> {
     let folder = ServerFolder::of(site.state, &spec.name);
-    let own_disk = spec.turns.arrangement.disk.is_some();
+    let own_disk = spec.lever_set.arrangement.disk.is_some();
     let shared = source.kept.as_ref().filter(|_| !own_disk && !spec.copy_data);
     match shared.and_then(Reading::disk) {
         Some(disk) => check_data_disk(&disk)?,
@@ -156,15 +156,15 @@ fn make(
         .map_err(|error| name_taken(error, &spec.name))?;
     let made = (|| {
         site.check_cancelled()?;
-        spec.turns.turn_host(site, &purpose, spec.allow_host_change)?;
+        spec.lever_set.apply_to_host(site, &purpose, spec.allow_host_change)?;
         let allowed = spec.allow_host_change;
-        make_disk(site, &spec.turns.arrangement, folder.path(), &purpose, allowed, progress)?;
+        make_disk(site, &spec.lever_set.arrangement, folder.path(), &purpose, allowed, progress)?;
         if let Some(kept) = shared {
             kept.make_folder(site, &purpose, &spec.name, folder.path())?;
         }
         site.check_cancelled()?;
         source.copy_to(site, &folder, progress)?;
-        if let Some(user) = spec.turns.arrangement.other_user()? {
+        if let Some(user) = spec.lever_set.arrangement.other_user()? {
             user.own_all(&folder.data())?;
         }
         if let Some(disk) = EmulatedDisk::of(folder.path()) {
@@ -175,10 +175,10 @@ fn make(
         for (name, given, shown) in variable::became(&info, settings)? {
             progress(Progress::Became { name, given, shown });
         }
-        for (name, value) in &spec.turns.variables {
+        for (name, value) in &spec.lever_set.variables {
             variable::set(site, &info, &purpose, name, value)?;
         }
-        check_syncs(site, &spec.turns.arrangement, &folder, &info)?;
+        check_syncs(site, &spec.lever_set.arrangement, &folder, &info)?;
         if spec.keep {
             site.check_cancelled()?;
             let own = |open: &Open| open.entry.purpose == purpose;
@@ -272,7 +272,7 @@ fn fill_and_start(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ServerInfo, SandboxError> {
     fs::create_dir(folder.tmp()).map_err(|e| SandboxError::io("create", folder.tmp(), e))?;
-    if let Some(user) = spec.turns.arrangement.other_user()? {
+    if let Some(user) = spec.lever_set.arrangement.other_user()? {
         folder.let_in(&user)?;
     }
     let password = new_password()?;
@@ -281,16 +281,16 @@ fn fill_and_start(
     let socket = folder.socket()?.display().to_string();
     let client = format!("[client]\nuser={USER}\npassword={password}\nsocket={socket}\n");
     folder.write_private(&folder.client_options(), &client)?;
-    if spec.turns.arrangement.sync_delay.is_some() {
+    if spec.lever_set.arrangement.sync_delay.is_some() {
         sync_delay::write(folder.path())?;
     }
     let purpose = purpose::of_server(&spec.name);
-    let group = make_group(site, &spec.turns.arrangement, &folder.data(), &purpose)?;
+    let group = make_group(site, &spec.lever_set.arrangement, &folder.data(), &purpose)?;
     let start_options =
-        StartOptions { settings, arrangement: &spec.turns.arrangement, group: group.as_ref() };
+        StartOptions { settings, arrangement: &spec.lever_set.arrangement, group: group.as_ref() };
     let Ready { started, port, version } =
         start(site, install, &start_options, folder, &purpose, &password, progress)?;
-    check_environment(&spec.turns.arrangement, started.identity.pid, folder)?;
+    check_environment(&spec.lever_set.arrangement, started.identity.pid, folder)?;
     // The server has executed it; nothing else needs it.
     fs::remove_file(folder.init_file()).map_err(|e| SandboxError::io("remove", folder.init_file(), e))?;
     let password_file = folder.password_file().display().to_string();

@@ -37,8 +37,8 @@ pub struct Engine {
 impl Engine {
     /// Parses the output of `--version`, as in `mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64
     /// (Debian 12)`.
-    pub fn parse(said: &str) -> Option<Self> {
-        let (_, after) = said.split_once("Ver ")?;
+    pub fn parse(reported: &str) -> Option<Self> {
+        let (_, after) = reported.split_once("Ver ")?;
         let text = after.split_ascii_whitespace().next()?;
         let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u16>().ok());
         let numbers = (numbers.next()??, numbers.next()??, numbers.next().flatten().unwrap_or(0));
@@ -65,13 +65,13 @@ impl fmt::Display for Engine {
 
 /// The value of `--engine`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct EngineRequest {
     family: Family,
     /// One to three numbers, as given.
     numbers: Vec<u16>,
 }
 
-impl Wanted {
+impl EngineRequest {
     /// Parses `mariadb`, `mariadb-10.11`, `mysql-8.0.36`.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_answers_of_real_servers_are_read() {
-        for (said, engine, text) in [
+        for (reported, engine, text) in [
             (
                 "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)",
                 "mariadb-10.11",
@@ -132,21 +132,21 @@ mod tests {
                 "10.1.23-MariaDB",
             ),
         ] {
-            let found = Engine::parse(said).unwrap();
+            let found = Engine::parse(reported).unwrap();
             assert_eq!((found.to_string().as_str(), found.text.as_str()), (engine, text));
         }
     }
 
     #[test]
     fn what_is_no_supported_server_is_not_taken_for_one() {
-        for said in [
+        for reported in [
             "",
             "bash 5.2",
             "mysqld  Ver 5.1.73 for Linux",
             "mysqld Ver 10.0.38-MariaDB for Linux",
             "Ver x.y",
         ] {
-            assert_eq!(Engine::parse(said), None, "{said}");
+            assert_eq!(Engine::parse(reported), None, "{reported}");
         }
     }
 
@@ -160,10 +160,10 @@ mod tests {
             ("mariadb-10.1", false),
             ("mysql", false),
         ] {
-            assert_eq!(Wanted::parse(wanted).unwrap().matches(&engine), matches, "{wanted}");
+            assert_eq!(EngineRequest::parse(wanted).unwrap().matches(&engine), matches, "{wanted}");
         }
         for wanted in ["", "postgres", "mariadb-", "mysql-8.x", "mysql-8.0.1.2"] {
-            assert!(Wanted::parse(wanted).is_err(), "{wanted}");
+            assert!(EngineRequest::parse(wanted).is_err(), "{wanted}");
         }
     }
 }

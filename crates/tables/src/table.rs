@@ -1,5 +1,5 @@
-//! Data sets: tables of rows that a seed decides, described so that they can be filled by many connections, resumed,
-//! and checked without knowing what they are for.
+//! Data sets: tables whose rows depend on a seed, described so that they can be filled on many connections, resumed,
+//! and verified independently of their purpose.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::digits::push_number;
 use crate::engine::Engine;
 use crate::fingerprint;
 
-/// Takes the columns of one row, from the first to the last.
+/// Receives the columns of one row, from the first to the last.
 pub trait Fields {
     /// A whole number.
     fn int(&mut self, value: i64);
@@ -21,30 +21,31 @@ pub trait Fields {
     fn null(&mut self);
 }
 
-/// An index that is made after the rows are in.
+/// An index that is created after the rows are inserted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LateIndex {
     /// Its name.
     pub name: String,
-    /// The statement that makes it; the database is chosen.
+    /// The statement that creates it; the database is selected.
     pub sql: String,
 }
 
-/// One table. Rows have the numbers 1 to [`Self::rows`], and a row depends on the data set's seed, the table and its number
-/// only. The first column is that number, or the first columns are a key that ascends with it, see [`Self::key_columns`].
+/// One table. Rows have the numbers 1 to [`Self::rows`], and a row depends on the data set's seed, the table and its
+/// number only. The first column is that number, or the first columns are a key that ascends with it, see
+/// [`Self::key_columns`].
 pub trait Table: Send + Sync + fmt::Debug {
     /// Its name.
     fn name(&self) -> &str;
 
-    /// The statement that makes it; the database is chosen.
+    /// The statement that creates it; the database is selected.
     fn create(&self) -> String;
 
     /// Its columns, separated by commas, in the order of [`Self::row`]; those of the key come first.
     fn columns(&self) -> &str;
 
-    /// Number of leading columns that are the rows' key. With 1 the first column is the row's number. With more they are
-    /// whole numbers from 1 on that no two rows share and that ascend, column after column, with the row's number. An index
-    /// on them makes resuming and verifying quick.
+    /// Number of leading columns that are the rows' key. With 1 the first column is the row's number. With more they
+    /// are unique whole numbers from 1 on that ascend, column after column, with the row's number. An index on them
+    /// makes resuming and verifying quick.
     fn key_columns(&self) -> usize {
         1
     }
@@ -57,29 +58,29 @@ pub trait Table: Send + Sync + fmt::Debug {
     /// Number of its rows.
     fn rows(&self) -> u64;
 
-    /// Gives the columns of row `id`. Texts have no spaces at their end, which servers do not keep.
+    /// Passes the columns of row `id`. Texts have no trailing spaces, which servers do not keep.
     fn row(&self, id: u64, fields: &mut dyn Fields);
 
-    /// Bytes that a row and its share of indexes take on disk, roughly.
+    /// Approximate bytes of a row and its share of indexes on disk.
     fn row_bytes(&self) -> u64;
 
-    /// Bytes that a row takes in an INSERT at the most.
+    /// Maximum bytes of a row in an INSERT.
     fn sql_bytes(&self) -> usize;
 
     /// The same table with the rows of another seed.
     fn reseeded(&self, seed: u64) -> Arc<dyn Table>;
 
-    /// Whether all its texts are ASCII, which is the same in every character set.
+    /// Whether all its texts are ASCII, which has the same encoding in every character set.
     fn is_ascii(&self) -> bool {
         false
     }
 
-    /// Whether a column, by its place, is part of digests: whether it reads on the server as it was sent.
+    /// Whether a column, by its position, is part of digests: the server must return it as it was sent.
     fn is_digested(&self, _column: usize) -> bool {
         true
     }
 
-    /// The columns that are, separated by commas.
+    /// The digested columns, separated by commas.
     fn digest_columns(&self) -> String {
         self.columns().to_owned()
     }
@@ -89,7 +90,7 @@ pub trait Table: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Indexes that are made after the rows are in.
+    /// Indexes that are created after the rows are inserted.
     fn late_indexes(&self) -> Vec<LateIndex> {
         Vec::new()
     }
@@ -98,11 +99,11 @@ pub trait Table: Send + Sync + fmt::Debug {
 /// The tables of a workload.
 #[derive(Debug, Clone)]
 pub struct DataSet {
-    /// Key in the mark: data sets of one family replace each other in a database, those of several live side by side.
+    /// Key in the mark: data sets of one family replace each other in a database, those of several coexist.
     pub family: &'static str,
-    /// A regular expression that matches the names of all tables that the family may ever have, and of no other.
+    /// A regular expression that matches the names of all tables that the family can have, and of no other.
     pub names: String,
-    /// Everything but seed and engine that decides the rows and tables.
+    /// Everything except seed and engine that determines the rows and tables.
     pub shape: Map<String, Value>,
     /// Seed of the rows.
     pub seed: u64,
@@ -120,12 +121,12 @@ impl DataSet {
         self.tables.iter().map(|t| t.rows()).sum()
     }
 
-    /// Bytes that the tables take, roughly.
+    /// Approximate bytes of the tables.
     pub fn size_bytes(&self) -> u64 {
         self.table_bytes().sum()
     }
 
-    /// Bytes of each table, roughly.
+    /// Approximate bytes of each table.
     pub fn table_bytes(&self) -> impl Iterator<Item = u64> {
         self.tables.iter().map(|t| t.rows().saturating_mul(t.row_bytes()))
     }
@@ -135,7 +136,7 @@ impl DataSet {
         self.tables.iter().map(|t| t.sql_bytes()).max().unwrap_or(0)
     }
 
-    /// The shape as the mark keeps it.
+    /// The shape as the mark stores it.
     pub fn shape(&self) -> Value {
         let mut shape = self.shape.clone();
         shape.insert("storage-engine".to_owned(), json!(self.engine.name()));
@@ -153,7 +154,7 @@ impl DataSet {
     }
 }
 
-/// Gives a row to two at once.
+/// Passes a row to two receivers.
 pub struct Both<'a>(pub &'a mut dyn Fields, pub &'a mut dyn Fields);
 
 impl Fields for Both<'_> {
@@ -180,7 +181,7 @@ pub struct Tuple<'a> {
 }
 
 impl<'a> Tuple<'a> {
-    /// Opens a tuple behind a text.
+    /// Opens a tuple at the end of a text.
     pub fn open(sql: &'a mut Vec<u8>) -> Self {
         sql.push(b'(');
         Self { sql, first: true }
@@ -204,7 +205,7 @@ impl Fields for Tuple<'_> {
         push_int(value, self.sql);
     }
 
-    /// Quoted, where that reads the same in every `sql_mode` and character set.
+    /// Quoted, where that has the same meaning in every `sql_mode` and character set.
     fn bytes(&mut self, value: &[u8]) {
         self.comma();
         if value.iter().all(|b| (b' '..0x7f).contains(b) && !matches!(b, b'\'' | b'\\')) {
@@ -222,8 +223,8 @@ impl Fields for Tuple<'_> {
     }
 }
 
-/// Appends a text in the hexadecimal form. It stays a text: without its character set the form is of bytes, which JSON
-/// does not take.
+/// Appends a text in hexadecimal. It stays a text: without its character set the literal would be binary, which JSON
+/// does not accept.
 fn push_hexadecimal(value: &[u8], sql: &mut Vec<u8>) {
     let is_text = std::str::from_utf8(value).is_ok();
     sql.extend_from_slice(if is_text { b"_utf8mb4 x'" } else { b"x'" });
@@ -234,7 +235,7 @@ fn push_hexadecimal(value: &[u8], sql: &mut Vec<u8>) {
     sql.push(b'\'');
 }
 
-/// The CRC-32 of `CONCAT_WS(',', columns…)`, as servers compute it: without NULLs, and of the columns that are digested.
+/// The CRC-32 of `CONCAT_WS(',', columns…)`, as servers compute it: without NULLs, and of the digested columns.
 pub struct RowDigest<'a> {
     table: &'a dyn Table,
     column: usize,
@@ -244,7 +245,7 @@ pub struct RowDigest<'a> {
 }
 
 impl<'a> RowDigest<'a> {
-    /// Of no column yet.
+    /// A digest of no column.
     pub fn new(table: &'a dyn Table) -> Self {
         Self { table, column: 0, crc: crc32fast::Hasher::new(), number: Vec::new(), begun: false }
     }
@@ -351,7 +352,7 @@ mod tests {
     #[test]
     fn a_row_s_digest_is_that_of_its_columns_with_commas_and_without_nulls() {
         assert_eq!(RowDigest::of(&Odd, 7), crc32fast::hash(b"-7,it's,plain text"));
-        // The check value that every description of this CRC-32 gives.
+        // The check value of CRC-32 (123456789).
         assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
     }
 

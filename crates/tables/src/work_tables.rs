@@ -43,7 +43,7 @@ impl WorkTables {
         }
     }
 
-    /// Bytes that preparing takes on disk, roughly.
+    /// Approximate disk space that preparing needs, in bytes.
     pub fn disk_bytes(&self) -> u64 {
         match self {
             Self::Oltp(tables) if tables.data().engine.is_memory() => 0,
@@ -53,7 +53,7 @@ impl WorkTables {
         }
     }
 
-    /// Bytes that each table takes of the server's memory, roughly, of those whose engine keeps rows there only.
+    /// Approximate memory of the server that each table needs, in bytes, for engines that keep rows in memory only.
     pub fn heap_bytes(&self) -> Vec<u64> {
         match self {
             Self::Oltp(tables) if tables.data().engine.is_memory() => tables.data().table_bytes().collect(),
@@ -62,7 +62,7 @@ impl WorkTables {
         }
     }
 
-    /// The same, filled in another way.
+    /// The same data, with other parameters of filling.
     #[must_use]
     pub fn tuned(self, tuning: Tuning) -> Self {
         match self {
@@ -72,11 +72,11 @@ impl WorkTables {
         }
     }
 
-    /// Takes the database for this connection, so that no other mydyno makes, drops or loads its tables meanwhile. The
-    /// lock ends with the connection. Several may load a database of the user.
+    /// Locks the database for this connection, so that no other mydyno makes, drops or loads its tables meanwhile. The
+    /// lock ends with the connection. Several commands may load a database of the user.
     ///
     /// # Errors
-    /// Another connection holds it, or what the server said.
+    /// Another connection holds the lock, or the server's error.
     pub fn claim(&self, client: &mut Client) -> Result<(), PrepareError> {
         match self {
             Self::Oltp(tables) => tables.claim(client),
@@ -85,10 +85,10 @@ impl WorkTables {
         }
     }
 
-    /// The mark, if it says that the tables are complete.
+    /// The mark, if it states that the tables are complete.
     ///
     /// # Errors
-    /// A foreign database, or what the server said.
+    /// A foreign database, or the server's error.
     pub fn existing(&self, client: &mut Client) -> Result<Option<DataMark>, PrepareError> {
         match self {
             Self::Oltp(tables) => tables.existing(client),
@@ -109,7 +109,7 @@ impl WorkTables {
         }
     }
 
-    /// Makes the tables, on several connections, unless they are there already.
+    /// Makes the tables on several connections, unless they exist already.
     ///
     /// # Errors
     /// See [`PrepareError`]. What was made so far stays, marked as incomplete.
@@ -127,7 +127,7 @@ impl WorkTables {
         }
     }
 
-    /// Notes in the mark that a run is about to change rows.
+    /// Records in the mark that a run is about to change rows.
     ///
     /// # Errors
     /// The server's error.
@@ -151,10 +151,10 @@ impl WorkTables {
         }
     }
 
-    /// Drops the database that mydyno made; whether there was one. The user's own is never dropped.
+    /// Drops the database that mydyno made; returns whether there was one. The user's own is never dropped.
     ///
     /// # Errors
-    /// A foreign database, or what the server said.
+    /// A foreign database, or the server's error.
     pub fn cleanup(&self, client: &mut Client) -> Result<bool, PrepareError> {
         match self {
             Self::Oltp(tables) => tables.cleanup(client),
@@ -195,14 +195,14 @@ impl WorkTables {
         }
     }
 
-    /// Whether statements may write in the database without being allowed to: to tables that mydyno makes there; to
-    /// any table of a database that mydyno made.
+    /// Whether statements may write in the database without a permission: to tables that mydyno makes there; to any
+    /// table of a database that mydyno made.
     ///
     /// # Errors
     /// The server's error.
     pub fn is_ours(&self, client: &mut Client) -> Result<bool, PrepareError> {
         let Some(database) = self.database() else { return Ok(true) };
-        // Statements on no database in particular: none of it is ours.
+        // Statements without a database: none of it is mydyno's.
         if database.is_empty() {
             return Ok(false);
         }
@@ -211,14 +211,14 @@ impl WorkTables {
         if self.is_made() || owner != Owner::Ours {
             return Ok(self.is_made() && owner != Owner::Foreign);
         }
-        // One that was there before mydyno may hold tables of the user's beside ours.
+        // A database that existed before mydyno may contain other tables of the user.
         let origin =
             mark::origin(client, database).map_err(doing(format!("looking at database {database:?}")))?;
         Ok(origin == Origin::Made)
     }
 }
 
-/// Notes in all marks of a database of ours that statements of the user's are about to change rows.
+/// Records in all marks of a database of mydyno's that the user's statements are about to change rows.
 fn note_use_of_all(client: &mut Client, database: &str) -> Result<(), PrepareError> {
     let noting = || doing("noting that the rows are in use");
     if database.is_empty() || mark::owner(client, database).map_err(noting())? != Owner::Ours {

@@ -24,7 +24,7 @@ impl fmt::Display for ServerError {
     }
 }
 
-/// Why a connection, a statement or an answer failed. Texts name the input and the way out.
+/// The reason why a connection, a statement or an answer failed. Texts name the input and the remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -32,26 +32,26 @@ pub enum WireError {
     #[error("{0}")]
     Server(ServerError),
     /// The server refused the connection: password, schema, host, too many connections.
-    #[error("{endpoint} refused {user}: {error}; {way_out}")]
+    #[error("{endpoint} refused {user}: {error}; {remedy}")]
     Refused {
-        /// Where it was.
+        /// The server.
         endpoint: String,
         /// User that asked, as in `'app'`.
         user: String,
         /// The server's error.
         error: Box<ServerError>,
         /// Suggested remedy.
-        way_out: String,
+        remedy: String,
     },
     /// No server was reached.
-    #[error("cannot connect to {endpoint}: {source}; {way_out}")]
+    #[error("cannot connect to {endpoint}: {source}; {remedy}")]
     Unreachable {
-        /// Where it should have been.
+        /// The address.
         endpoint: String,
         /// The system's reason.
         source: io::Error,
         /// Suggested remedy.
-        way_out: String,
+        remedy: String,
     },
     /// Sending or receiving failed.
     #[error("the connection failed {during}: {source}")]
@@ -62,14 +62,14 @@ pub enum WireError {
         source: io::Error,
     },
     /// The other side did not answer in time.
-    #[error("no complete answer within {} s {during}; {way_out}", (after.as_secs_f64() * 1e3).round() / 1e3)]
+    #[error("no complete answer within {} s {during}; {remedy}", (after.as_secs_f64() * 1e3).round() / 1e3)]
     Timeout {
         /// The operation that timed out.
         during: &'static str,
         /// The limit that was set.
         after: Duration,
         /// Suggested remedy.
-        way_out: Cow<'static, str>,
+        remedy: Cow<'static, str>,
     },
     /// The caller's cancellation flag was set.
     #[error("interrupted while {during}")]
@@ -87,39 +87,39 @@ pub enum WireError {
         /// The defect.
         detail: String,
     },
-    /// Authentication cannot go on.
+    /// Authentication cannot continue.
     #[error("cannot authenticate by {plugin}: {detail}")]
     Auth {
         /// The authentication plugin that the server asked for.
         plugin: String,
-        /// Why, and the way out.
+        /// The reason and the remedy.
         detail: String,
     },
-    /// TLS was asked for and did not come about.
+    /// TLS was requested and could not be established.
     #[error("TLS with {endpoint} failed: {detail}")]
     Tls {
         /// The server, or `this side` for files that cannot be used.
         endpoint: String,
-        /// Why, and the way out.
+        /// The reason and the remedy.
         detail: String,
     },
     /// The other side closed the connection.
-    #[error("the server closed the connection while {state}; {way_out}")]
+    #[error("the server closed the connection while {state}; {remedy}")]
     Closed {
         /// State of the connection.
         state: &'static str,
-        /// Where to look.
-        way_out: &'static str,
+        /// Suggested remedy.
+        remedy: &'static str,
     },
-    /// An answer is larger than the bound that was set for it.
-    #[error("{what} is larger than the limit of {limit_bytes} bytes; {way_out}")]
+    /// An answer exceeds its limit.
+    #[error("{what} is larger than the limit of {limit_bytes} bytes; {remedy}")]
     TooLarge {
         /// Name of the item that is too large.
         what: &'static str,
         /// The bound.
         limit_bytes: usize,
         /// Suggested remedy.
-        way_out: &'static str,
+        remedy: &'static str,
     },
     /// The request cannot be carried out.
     #[error("{0}")]
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_limit_is_told_to_the_millisecond() {
         let after = Duration::from_nanos(4_999_995_113);
-        let error = WireError::Timeout { during: "reading", after, way_out: "allow more time".into() };
+        let error = WireError::Timeout { during: "reading", after, remedy: "allow more time".into() };
         assert_eq!(error.to_string(), "no complete answer within 5 s reading; allow more time");
     }
 }

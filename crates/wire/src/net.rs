@@ -1,4 +1,4 @@
-//! Reaching a server, and moving bytes before a deadline.
+//! Connects to a server, and transfers bytes before a deadline.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -14,7 +14,7 @@ use crate::cancel::CancelFlag;
 use crate::error::WireError;
 use crate::options::Endpoint;
 
-/// A call that blocks looks at the cancellation flag this often.
+/// Interval at which a blocking call checks the cancellation flag.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A connected socket whose calls end at a deadline or when a flag is set.
@@ -140,7 +140,7 @@ impl Socket {
     }
 }
 
-/// The instant after `timeout`; what is longer than the clock can count is a year.
+/// The instant after `timeout`; a time that the clock cannot represent counts as a year.
 pub(crate) fn deadline_in(timeout: Duration) -> Instant {
     const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
     Instant::now() + timeout.min(LONGEST)
@@ -165,8 +165,8 @@ impl Limit<'_> {
         }
     }
 
-    /// How long a system call may block before the flag and the deadline are looked at again; never zero, which would
-    /// mean for ever.
+    /// How long a system call may block before the flag and the deadline are checked again; never zero, which would
+    /// mean forever.
     fn slice(&self) -> io::Result<Duration> {
         let left = self.left()?;
         Ok(if self.cancel.is_some() { left.min(POLL_INTERVAL) } else { left })
@@ -224,7 +224,7 @@ fn connect_tcp(host: &str, port: u16, limit: Limit<'_>) -> io::Result<TcpStream>
     let addresses = resolve(host, port, limit)?;
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for (i, address) in addresses.iter().enumerate() {
-        // Addresses share the time, so that a first one that is silent leaves some to the others.
+        // Addresses share the time, so that one without an answer leaves some to the others.
         let share = limit.left()? / u32::try_from(addresses.len() - i).unwrap_or(1);
         match connect_address(*address, share.max(Duration::from_millis(1)), limit) {
             Ok(stream) => {
@@ -238,8 +238,8 @@ fn connect_tcp(host: &str, port: u16, limit: Limit<'_>) -> io::Result<TcpStream>
     Err(last)
 }
 
-/// Connects to one address within `share`. What takes longer than a moment goes on in a thread, so that this one can
-/// look at the flag; a thread that is late is left behind.
+/// Connects to one address within `share`. If it takes longer than a moment, a thread continues, so that this one can
+/// check the flag; a late thread is abandoned.
 fn connect_address(address: SocketAddr, share: Duration, limit: Limit<'_>) -> io::Result<TcpStream> {
     let first = if limit.cancel.is_some() { share.min(POLL_INTERVAL) } else { share };
     match TcpStream::connect_timeout(&address, first) {
@@ -252,7 +252,7 @@ fn connect_address(address: SocketAddr, share: Duration, limit: Limit<'_>) -> io
     }
 }
 
-/// Addresses of a host. The system's resolver knows no deadline, so it works in a thread.
+/// Addresses of a host. The system's resolver has no deadline, so it runs in a thread.
 fn resolve(host: &str, port: u16, limit: Limit<'_>) -> io::Result<Vec<SocketAddr>> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
@@ -265,7 +265,7 @@ fn resolve(host: &str, port: u16, limit: Limit<'_>) -> io::Result<Vec<SocketAddr
     })
 }
 
-/// Runs `work` in a thread of its own; the thread is detached when the deadline passes.
+/// Runs `work` in a separate thread, which is detached when the deadline passes.
 fn in_a_thread<T: Send + 'static>(
     name: &str,
     limit: Limit<'_>,
@@ -273,7 +273,7 @@ fn in_a_thread<T: Send + 'static>(
 ) -> io::Result<T> {
     let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        // The receiver is gone when the deadline has passed.
+        // The receiver is dropped when the deadline has passed.
         let _ = sender.send(work());
     })?;
     loop {
@@ -286,13 +286,14 @@ fn in_a_thread<T: Send + 'static>(
 }
 
 fn unreachable_socket(path: &Path, endpoint: &Endpoint, source: io::Error) -> WireError {
-    let way_out = match source.kind() {
+    let remedy = match source.kind() {
         io::ErrorKind::NotFound => format!(
             "no socket is there: start the server, or name its socket (--socket; the server shows it by SELECT @@socket{})",
             if path.is_absolute() { "" } else { ", as an absolute path" }
         ),
         io::ErrorKind::ConnectionRefused => {
-            "the socket is there but nobody listens: the server is down or was killed; start it".to_owned()
+            "the socket exists but no server listens on it: the server is down or was killed; start it"
+                .to_owned()
         }
         io::ErrorKind::PermissionDenied => "run as a user who may use the socket and its folder".to_owned(),
         io::ErrorKind::TimedOut => {
@@ -301,18 +302,18 @@ fn unreachable_socket(path: &Path, endpoint: &Endpoint, source: io::Error) -> Wi
         io::ErrorKind::InvalidInput => "use a shorter path, by a symbolic link if need be".to_owned(),
         _ => "see the server's error log".to_owned(),
     };
-    WireError::Unreachable { endpoint: endpoint.to_string(), source, way_out }
+    WireError::Unreachable { endpoint: endpoint.to_string(), source, remedy }
 }
 
 fn unreachable_host(endpoint: &Endpoint, source: io::Error) -> WireError {
-    let way_out = match source.kind() {
+    let remedy = match source.kind() {
         io::ErrorKind::NotFound => "there is no such host: check the name (--host)",
         io::ErrorKind::ConnectionRefused => {
-            "nobody listens there: check the port (--port), that the server runs, and its bind_address and \
+            "no server listens there: check the port (--port), that the server runs, and its bind_address and \
              skip_networking"
         }
-        io::ErrorKind::TimedOut => "nobody answers: check host, port and firewalls, or allow more time",
+        io::ErrorKind::TimedOut => "no answer: check host, port and firewalls, or allow more time",
         _ => "check the host and the network",
     };
-    WireError::Unreachable { endpoint: endpoint.to_string(), source, way_out: way_out.to_owned() }
+    WireError::Unreachable { endpoint: endpoint.to_string(), source, remedy: remedy.to_owned() }
 }

@@ -59,7 +59,7 @@ pub fn parse(ok: &[u8], state: &'static str) -> Result<Vec<SessionChange>, WireE
         return Err(WireError::TooLarge {
             what: "the changes of session state that one statement reports",
             limit_bytes: MAX_BYTES,
-            way_out: "track fewer (session_track_system_variables, session_track_gtids)",
+            remedy: "track fewer (session_track_system_variables, session_track_gtids)",
         });
     }
     let mut changes = Vec::new();

@@ -192,8 +192,8 @@ pub trait TransactionStream {
         None
     }
 
-    /// Whether the connection has nothing more to send: it then says goodbye and ends, and the load ends with its last
-    /// connection. Asked after each [`Self::begin`].
+    /// Whether the connection has nothing more to send: it is then closed, and the load ends with its last connection.
+    /// Asked after each [`Self::begin`].
     fn is_over(&self) -> bool {
         false
     }

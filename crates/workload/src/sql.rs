@@ -392,14 +392,14 @@ mod tests {
             ("sql", "99999999999: SELECT 1"),
         ])
         .unwrap_err();
-        for (problem, told) in problems.iter().zip([
+        for (problem, reported) in problems.iter().zip([
             "several statements",
             "need a mix",
             "--transaction",
             "no statement",
             "weight",
         ]) {
-            assert!(problem.contains(told), "{told}: {problem}");
+            assert!(problem.contains(reported), "{reported}: {problem}");
         }
         assert_eq!(problems.len(), 5);
         assert!(sql(&[]).unwrap_err()[0].contains("must give a statement"));

@@ -119,8 +119,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
 
 /// When the certificate expires, by the server's status, else by its file: MariaDB tells it to encrypted sessions only.
 fn certificate_end(context: &Context, sql: &mut ReadOnly<'_>) -> (String, Read<PrimitiveDateTime>) {
-    let told = sql.rows(NOT_AFTER).ok().and_then(|rows| rows.into_iter().next()?.into_iter().nth(1)?);
-    if let Some(end) = told.as_deref().and_then(written_out) {
+    let reported = sql.rows(NOT_AFTER).ok().and_then(|rows| rows.into_iter().next()?.into_iter().nth(1)?);
+    if let Some(end) = reported.as_deref().and_then(written_out) {
         return (NOT_AFTER.to_owned(), Ok(end));
     }
     let end = || -> Read<(String, PrimitiveDateTime)> {

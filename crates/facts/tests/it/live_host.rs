@@ -75,14 +75,14 @@ fn settings_are_what_sysctl_says() {
         if fact.status != Status::Ok || name == "fs.aio-nr" || name.ends_with("conntrack_count") {
             continue;
         }
-        let said = match output("sysctl", &["-n", name]) {
+        let reported = match output("sysctl", &["-n", name]) {
             text if fact.value.is_array() => {
                 Value::from(text.split_whitespace().map(|w| w.parse::<i64>().unwrap()).collect::<Vec<_>>())
             }
             text if fact.value.is_number() => text.parse::<i64>().map(Value::from).unwrap(),
             text => Value::from(text),
         };
-        assert_eq!(fact.value, said, "{id}");
+        assert_eq!(fact.value, reported, "{id}");
         compared += 1;
     }
     assert!(compared >= 40, "{compared}");
@@ -162,22 +162,22 @@ fn a_process_is_what_prlimit_and_python_say() {
         equal(&facts, &format!("server.process.limit.{name}.soft"), value(cells[1]));
         equal(&facts, &format!("server.process.limit.{name}.hard"), value(cells[2]));
     }
-    let said = python(&format!(
+    let reported = python(&format!(
         "import os;p='/proc/{pid}/';print(os.readlink(p+'exe'));print(open(p+'oom_score_adj').read().strip());\
          print(os.stat(p).st_uid);print(len(os.sched_getaffinity({pid})))"
     ));
-    let said: Vec<&str> = said.lines().collect();
-    equal(&facts, "server.process.exe", said[0]);
-    equal(&facts, "server.process.oom_score_adj", said[1].parse::<i64>().unwrap());
-    equal(&facts, "server.process.uid", said[2].parse::<u64>().unwrap());
-    equal(&facts, "server.process.cpus_allowed", said[3].parse::<u64>().unwrap());
+    let reported: Vec<&str> = reported.lines().collect();
+    equal(&facts, "server.process.exe", reported[0]);
+    equal(&facts, "server.process.oom_score_adj", reported[1].parse::<i64>().unwrap());
+    equal(&facts, "server.process.uid", reported[2].parse::<u64>().unwrap());
+    equal(&facts, "server.process.cpus_allowed", reported[3].parse::<u64>().unwrap());
     equal(&facts, "server.process.allocator", "libc");
 }
 
 #[test]
 fn the_limits_of_our_cgroup_are_those_that_python_finds() {
     let facts = facts();
-    let said = python(
+    let reported = python(
         r#"
 import os
 groups = {}
@@ -208,7 +208,7 @@ for line in open('/proc/self/mountinfo'):
 print('none' if least is None else least)
 "#,
     );
-    match said.parse::<u64>() {
+    match reported.parse::<u64>() {
         Ok(bytes) => equal(&facts, "client.cgroup.memory.limit_bytes", bytes),
         Err(_) => {
             assert!(matches!(facts.facts["client.cgroup.memory.limit_bytes"].status, Status::Absent { .. }))

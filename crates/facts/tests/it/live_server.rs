@@ -1,9 +1,11 @@
 //! Facts of a real server.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use mydyno_facts::{Options, Process, Source, collect_with, process};
 use mydyno_model::facts::Status;
+use mydyno_wire::Client;
 use serde_json::Value;
 
 use crate::support::{Server, output, patient, python};
@@ -84,11 +86,8 @@ fn the_listener_on_a_port_is_this_process() {
     assert_eq!(found.pid, std::process::id());
 }
 
-#[test]
-fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
-    let server = Server::start(&["--innodb-io-capacity=321"]);
-    let log = server.folder().join("general.log");
-    let mut admin = server.connect();
+/// Accounts, a table, routines and an open transaction; from then on the server writes its general log.
+fn populate(admin: &mut Client, log: &Path) {
     for statement in [
         "CREATE USER plain@'%' IDENTIFIED BY 'x'".to_owned(),
         "CREATE USER ''@localhost".to_owned(),
@@ -111,6 +110,24 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
     ] {
         admin.execute(&statement).unwrap();
     }
+}
+
+/// Number of files that the server has open for direct I/O, by an independent reader; it opens and closes some at any time.
+fn direct_io_files(server: &Server) -> u64 {
+    python(&format!(
+        "import os;p='/proc/{pid}/'\nn=0\nfor f in os.listdir(p+'fd'):\n try:\n  flags=[l for l in open(p+'fdinfo/'+f) if l.startswith('flags')][0]\n  n+=os.readlink(p+'fd/'+f).startswith('/') and bool(int(flags.split()[1],8)&os.O_DIRECT)\n except FileNotFoundError: pass\nprint(n)",
+        pid = server.pid()
+    ))
+    .parse()
+    .unwrap()
+}
+
+#[test]
+fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
+    let server = Server::start(&["--innodb-io-capacity=321"]);
+    let log = server.folder().join("general.log");
+    let mut admin = server.connect();
+    populate(&mut admin, &log);
     let hosts = admin.query("SELECT Host FROM mysql.user").unwrap();
     let hosts = (0..hosts.len()).map(|row| hosts.text(row, 0).unwrap().into_owned());
     let is_name = |host: &String| {
@@ -118,16 +135,7 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
     };
     let by_host_name = hosts.filter(is_name).count();
     assert!(by_host_name >= 2);
-    // Which files are open for direct I/O, by an independent reader; the server opens and closes some at any time.
-    let direct_io_files = || -> u64 {
-        python(&format!(
-            "import os;p='/proc/{pid}/'\nn=0\nfor f in os.listdir(p+'fd'):\n try:\n  flags=[l for l in open(p+'fdinfo/'+f) if l.startswith('flags')][0]\n  n+=os.readlink(p+'fd/'+f).startswith('/') and bool(int(flags.split()[1],8)&os.O_DIRECT)\n except FileNotFoundError: pass\nprint(n)",
-            pid = server.pid()
-        ))
-        .parse()
-        .unwrap()
-    };
-    let before = direct_io_files();
+    let before = direct_io_files(&server);
     let mut client = server.connect();
     let options =
         Options { window: Some(std::time::Duration::from_millis(300)), ..patient(Options::audit()) };
@@ -158,7 +166,7 @@ fn an_audit_of_a_server_knows_its_state_and_sends_only_select_and_show() {
     assert!(open >= 2, "root and the anonymous account");
     assert_eq!(value("server.accounts.without_password"), Value::from(open));
     assert_eq!(value("server.origin.innodb_io_capacity")["source"], "command_line");
-    let (after, seen) = (direct_io_files(), value("server.process.direct_io.files").as_u64().unwrap());
+    let (after, seen) = (direct_io_files(&server), value("server.process.direct_io.files").as_u64().unwrap());
     assert!((before.min(after)..=before.max(after)).contains(&seen), "{before} {seen} {after}");
     assert_eq!(value("server.process.direct_io.data"), Value::from(true));
     assert!(set.number("server.process.memory.pss_bytes") <= set.number("server.process.memory.rss_bytes"));

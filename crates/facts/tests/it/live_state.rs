@@ -27,9 +27,9 @@ fn number(facts: &FactSet, id: &str) -> f64 {
 
 #[test]
 fn what_the_kernel_counted_since_boot_is_what_python_reads() {
-    let before = said();
+    let before = reported();
     let facts = facts();
-    let after = said();
+    let after = reported();
     // Other programs run on this machine: a counter lies between the values read before and after it.
     for (place, id) in [
         "host.memory.oom_kills",
@@ -49,7 +49,7 @@ fn what_the_kernel_counted_since_boot_is_what_python_reads() {
 }
 
 /// The same numbers, read by another program.
-fn said() -> Vec<f64> {
+fn reported() -> Vec<f64> {
     let text = python(&format!(
         r#"
 vm = dict(l.split() for l in open('/proc/vmstat'))
@@ -89,8 +89,8 @@ fn inodes_are_those_of_df_and_mappings_those_of_wc() {
     let facts = facts();
     let cwd = std::env::current_dir().unwrap().display().to_string();
     if let Some(inodes) = facts.number("storage.datadir.inodes") {
-        let said = output("df", &["--output=itotal", &cwd]);
-        assert_eq!(inodes, said.lines().last().unwrap().trim().parse::<f64>().unwrap());
+        let reported = output("df", &["--output=itotal", &cwd]);
+        assert_eq!(inodes, reported.lines().last().unwrap().trim().parse::<f64>().unwrap());
     }
     // Threads of other tests map and unmap memory, so only the order of magnitude can be compared.
     let maps = output("wc", &["-l", &format!("/proc/{}/maps", std::process::id())]);
@@ -107,20 +107,20 @@ fn the_journal_of_an_ext4_is_the_one_that_dumpe2fs_sees() {
     else {
         return;
     };
-    let told = std::process::Command::new("dumpe2fs").args(["-h", &format!("/dev/{device}")]).output();
-    let Some(told) = told.ok().filter(|t| t.status.success()) else { return };
-    let features = String::from_utf8(told.stdout).unwrap();
+    let stated = std::process::Command::new("dumpe2fs").args(["-h", &format!("/dev/{device}")]).output();
+    let Some(stated) = stated.ok().filter(|t| t.status.success()) else { return };
+    let features = String::from_utf8(stated.stdout).unwrap();
     assert_eq!(journal, &Value::from(features.contains("has_journal")), "{features}");
 }
 
 #[test]
 fn the_clock_is_in_step_as_adjtimex_says() {
     let facts = facts();
-    let said = python(
+    let reported = python(
         "import ctypes,struct;b=ctypes.create_string_buffer(256);r=ctypes.CDLL(None).adjtimex(b);\
          print(struct.unpack_from('i',b,40)[0] if r>=0 else 'refused')",
     );
-    let Ok(status) = said.parse::<u32>() else { return };
+    let Ok(status) = reported.parse::<u32>() else { return };
     // STA_UNSYNC of linux/timex.h.
     assert_eq!(facts.value("host.clock.synchronised"), Some(&Value::from(status & 0x40 == 0)));
 }

@@ -96,9 +96,9 @@ impl Resource {
         ))
     }
 
-    fn missing_error(self, missing: String, way_out: &str) -> HostError {
+    fn missing_error(self, missing: String, remedy: &str) -> HostError {
         let what = format!("a cgroup with a limit of {}", self.name());
-        HostError::Missing { what, missing, way_out: way_out.to_owned() }
+        HostError::Missing { what, missing, remedy: remedy.to_owned() }
     }
 
     /// A controller is attached to a version 1 hierarchy or to the version 2 hierarchy, never to both: cgroups(7).
@@ -131,7 +131,7 @@ impl Resource {
             return Err(HostError::Missing {
                 what: format!("a cgroup with a limit of {}", self.name()),
                 missing: format!("controller {v2} is not in {}", file.display()),
-                way_out: format!("run `echo +{v2} > {}`", file.display()),
+                remedy: format!("run `echo +{v2} > {}`", file.display()),
             });
         }
         Ok(Tree::V2(root))

@@ -163,10 +163,10 @@ pub struct EmulatedDisk {
 /// A prerequisite is missing; the error names it and how to get it.
 pub fn check(machine: &Machine) -> Result<(), HostError> {
     const CAP_IPC_LOCK: u32 = 14;
-    let missing_error = |missing: String, way_out: &str| HostError::Missing {
+    let missing_error = |missing: String, remedy: &str| HostError::Missing {
         what: "an emulated disk".to_owned(),
         missing,
-        way_out: way_out.to_owned(),
+        remedy: remedy.to_owned(),
     };
     check_admin(machine, "an emulated disk")?;
     if !machine.has_capability(CAP_IPC_LOCK) {

@@ -33,12 +33,12 @@ fn own_folder(f: &Fixture) -> PathBuf {
     own
 }
 
-/// A shell in a folder, with its output in the file `said`.
+/// A shell in a folder, with its output in the file `reported`.
 fn shell(own: &Path, script: &str) -> Command {
-    let said = fs::OpenOptions::new().append(true).open(own.join("said")).unwrap();
+    let reported = fs::OpenOptions::new().append(true).open(own.join("said")).unwrap();
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script]).current_dir(own).stdin(Stdio::null());
-    command.stderr(said.try_clone().unwrap()).stdout(said);
+    command.stderr(reported.try_clone().unwrap()).stdout(reported);
     command
 }
 
@@ -46,7 +46,7 @@ fn start(f: &Fixture, command: Command, placement: &Placement) -> Result<Started
     process::start_placed(&f.journal, &f.lease, "test", command, placement)
 }
 
-fn said(f: &Fixture, own: &Path, script: &str, user: &User) -> String {
+fn reported(f: &Fixture, own: &Path, script: &str, user: &User) -> String {
     let placement =
         Placement { user: Some(OtherUser { user, folders: &[own.to_owned()] }), ..Placement::default() };
     let mut started = start(f, shell(own, script), &placement).unwrap();
@@ -71,12 +71,12 @@ fn another_users_process_is_in_its_folder_under_its_own_name_and_sees_nothing_be
         own.display(),
         own.parent().unwrap().display()
     );
-    let said = said(&f, &own, &script, &nobody);
-    let lines: Vec<&str> = said.lines().filter(|line| !line.contains(": ")).collect();
+    let reported = reported(&f, &own, &script, &nobody);
+    let lines: Vec<&str> = reported.lines().filter(|line| !line.contains(": ")).collect();
     let uid = nobody.uid().to_string();
-    assert_eq!(lines, [uid.as_str(), own.to_str().unwrap(), "made", "own", "own"], "{said}");
-    assert!(said.contains("secret: No such file"), "{said}");
-    assert_eq!(said.matches("Permission denied").count(), 2, "{said}");
+    assert_eq!(lines, [uid.as_str(), own.to_str().unwrap(), "made", "own", "own"], "{reported}");
+    assert!(reported.contains("secret: No such file"), "{reported}");
+    assert_eq!(reported.matches("Permission denied").count(), 2, "{reported}");
     assert_eq!(fs::metadata(own.join("its/file")).unwrap().uid(), nobody.uid());
     assert_eq!(mounts(&f), [""; 0]);
     assert_eq!(fs::metadata(own.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
@@ -142,8 +142,8 @@ fn a_process_that_kept_a_capability_of_roots_is_not_taken_for_another_users() {
     let mut child = command.spawn().unwrap();
     let read = || nobody.read_back(&f.machine, child.id(), Path::new("/bin/sleep"));
     let kept = |read: &Result<(), HostError>| {
-        let said = read.as_ref().map_err(ToString::to_string);
-        said.is_err_and(|said| said.contains("it kept capabilities: CapPrm 0000000000000020"))
+        let reported = read.as_ref().map_err(ToString::to_string);
+        reported.is_err_and(|reported| reported.contains("it kept capabilities: CapPrm 0000000000000020"))
     };
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut last = read();
@@ -182,12 +182,13 @@ fn a_disk_that_is_mounted_in_its_folder_is_there_for_another_user_too() {
     assert!(mount(&["-t", "tmpfs", "-o", "size=1M", "disk-of-a-test", "its"]).success());
     let disk = Mounted(own.join("its"));
     let given = nobody.own(&own.join("its"));
-    let said = said(&f, &own, "df --output=source its | tail -n 1; touch its/file && echo made", &nobody);
+    let reported =
+        reported(&f, &own, "df --output=source its | tail -n 1; touch its/file && echo made", &nobody);
     let there = own.join("its/file").exists();
     // The namespace has ended with its process, so the disk is not in use.
     let gone = disk.unmount();
     given.unwrap();
-    assert!(there && gone && said == "disk-of-a-test\nmade\n", "{said}");
+    assert!(there && gone && reported == "disk-of-a-test\nmade\n", "{reported}");
 }
 
 #[test]

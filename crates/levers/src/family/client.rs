@@ -8,7 +8,7 @@ use crate::draft::Draft;
 use crate::error::LeverError;
 use crate::info::entry;
 use crate::kind::Family;
-use crate::turns::When;
+use crate::lever_set::When;
 
 const CPUS: &str = "client.cpus";
 const CHARSET: &str = "client.character_set";
@@ -18,7 +18,7 @@ pub(crate) struct Client;
 
 impl Family for Client {
     fn parse(&self, id: &str, value: &str, draft: &mut Draft) -> Result<Option<When>, LeverError> {
-        let client = &mut draft.turns.client;
+        let client = &mut draft.lever_set.client;
         match id {
             CPUS => {
                 let cpus = mydyno_host::task::parse_cpus(value).filter(|cpus| !cpus.is_empty());

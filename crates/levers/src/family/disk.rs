@@ -12,7 +12,7 @@ use crate::draft::{DiskDraft, Draft};
 use crate::error::LeverError;
 use crate::info::{at_start, reason};
 use crate::kind::Family;
-use crate::turns::When;
+use crate::lever_set::When;
 
 /// The size of a disk in a file, unless `disk.size` is given.
 pub(crate) const FILE_BYTES: u64 = 2 << 30;
@@ -64,7 +64,7 @@ impl Family for Disk {
             "size" => disk.bytes = Some(parse_size(value).map_err(|_| wrong("a size like 512M"))?),
             _ => match name.strip_prefix("queue.").filter(|file| is_queue_file(file)) {
                 Some(file) => {
-                    draft.turns.server.arrangement.queue.push((file.to_owned(), value.to_owned()));
+                    draft.lever_set.server.arrangement.queue.push((file.to_owned(), value.to_owned()));
                 }
                 None => return Ok(None),
             },
@@ -104,10 +104,10 @@ impl Family for Disk {
     }
 }
 
-/// Checks the disk's levers together and moves them into the draft's turns. Returns the errors.
+/// Checks the disk's levers together and moves them into the draft's lever set. Returns the errors.
 pub(crate) fn finish(draft: &mut Draft) -> Vec<LeverError> {
     let mut problems = Vec::new();
-    let arrangement = &mut draft.turns.server.arrangement;
+    let arrangement = &mut draft.lever_set.server.arrangement;
     match spec(&draft.disk) {
         Ok(spec) => arrangement.disk = spec,
         Err(error) => problems.push(error),

@@ -10,7 +10,7 @@ use crate::draft::Draft;
 use crate::error::LeverError;
 use crate::info::{at_start, reason};
 use crate::kind::Family;
-use crate::turns::When;
+use crate::lever_set::When;
 
 const SIZE: &str = "a size like 512M";
 const CPU: &str = "a number of CPUs like 1.5, at least 0.01";
@@ -21,7 +21,7 @@ pub(crate) struct Group;
 impl Family for Group {
     fn parse(&self, id: &str, value: &str, draft: &mut Draft) -> Result<Option<When>, LeverError> {
         let size = || parse_size(value).map_err(|_| LeverError::value(id, value, SIZE));
-        let limits = &mut draft.turns.server.arrangement.limits;
+        let limits = &mut draft.lever_set.server.arrangement.limits;
         match id {
             "cgroup.memory" => limits.memory_bytes = Some(size()?),
             "cgroup.swap" => limits.swap_bytes = Some(size()?),

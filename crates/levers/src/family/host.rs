@@ -8,7 +8,7 @@ use crate::draft::Draft;
 use crate::error::LeverError;
 use crate::info::{entry, reason};
 use crate::kind::Family;
-use crate::turns::When;
+use crate::lever_set::When;
 
 const SIZE: &str = "a size like 512M";
 
@@ -17,7 +17,7 @@ pub(crate) struct Host;
 impl Family for Host {
     fn parse(&self, id: &str, value: &str, draft: &mut Draft) -> Result<Option<When>, LeverError> {
         let size = || parse_size(value).map_err(|_| LeverError::value(id, value, SIZE));
-        let server = &mut draft.turns.server;
+        let server = &mut draft.lever_set.server;
         match id {
             "swap.file" => server.swap_bytes = Some(size()?),
             "swap.zram" => server.zram_bytes = Some(size()?),

@@ -8,7 +8,7 @@ use crate::draft::Draft;
 use crate::error::LeverError;
 use crate::info::at_start;
 use crate::kind::Family;
-use crate::turns::When;
+use crate::lever_set::When;
 
 const ID: &str = "option.VARIABLE";
 
@@ -19,7 +19,7 @@ impl Family for ServerOption {
         let Some(name) = id.strip_prefix("option.").filter(|name| !name.is_empty()) else { return Ok(None) };
         let text = format!("{name}={value}");
         parse_set(&text)?;
-        draft.turns.server.options.push(text);
+        draft.lever_set.server.options.push(text);
         Ok(Some(When::ServerStart))
     }
 

@@ -12,7 +12,7 @@ use crate::draft::Draft;
 use crate::error::LeverError;
 use crate::info::{at_start, reason};
 use crate::kind::Family;
-use crate::turns::When;
+use crate::lever_set::When;
 
 const USER: &str = "a user of this machine, by name or number";
 const SYNC_DELAY: &str = "by how much longer the server waits for each fsync, fdatasync and msync (LD_PRELOAD); not for writes with O_DSYNC, \
@@ -28,7 +28,7 @@ pub(crate) struct Process;
 
 impl Family for Process {
     fn parse(&self, id: &str, value: &str, draft: &mut Draft) -> Result<Option<When>, LeverError> {
-        let arrangement = &mut draft.turns.server.arrangement;
+        let arrangement = &mut draft.lever_set.server.arrangement;
         let (room, name) = id.split_once('.').unwrap_or((id, ""));
         match (room, name) {
             ("limit", name) => {

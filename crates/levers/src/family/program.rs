@@ -5,13 +5,13 @@ use std::path::{self, PathBuf};
 use mydyno_host::Machine;
 use mydyno_model::lever::LeverInfo;
 use mydyno_sandbox::find::find;
-use mydyno_sandbox::version::Wanted;
+use mydyno_sandbox::version::EngineRequest;
 
 use crate::draft::Draft;
 use crate::error::LeverError;
 use crate::info::{at_start, reason};
 use crate::kind::Family;
-use crate::turns::When;
+use crate::lever_set::When;
 
 /// Id, meaning, form of the values.
 const LEVERS: [(&str, &str, &str); 3] = [
@@ -36,10 +36,10 @@ pub(crate) struct Program;
 
 impl Family for Program {
     fn parse(&self, id: &str, value: &str, draft: &mut Draft) -> Result<Option<When>, LeverError> {
-        let server = &mut draft.turns.server;
+        let server = &mut draft.lever_set.server;
         match id {
             "server.engine" => {
-                Wanted::parse(value)?;
+                EngineRequest::parse(value)?;
                 server.engine = Some(value.to_owned());
             }
             "server.basedir" => server.basedir = Some(absolute(id, value)?),

@@ -7,7 +7,7 @@ use crate::draft::Draft;
 use crate::error::LeverError;
 use crate::info::entry;
 use crate::kind::Family;
-use crate::turns::When;
+use crate::lever_set::When;
 
 const ID: &str = "schema.statement";
 const STATEMENT: &str =
@@ -22,7 +22,7 @@ impl Family for Schema {
         if value.trim().is_empty() || value.contains(['\n', '\0']) {
             return Err(LeverError::value(id, value, STATEMENT));
         }
-        draft.turns.schema.push(value.to_owned());
+        draft.lever_set.schema.push(value.to_owned());
         Ok(Some(When::Schema))
     }
 

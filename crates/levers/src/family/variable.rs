@@ -7,7 +7,7 @@ use crate::draft::Draft;
 use crate::error::LeverError;
 use crate::info::entry;
 use crate::kind::Family;
-use crate::turns::When;
+use crate::lever_set::When;
 
 const ID: &str = "variable.VARIABLE";
 
@@ -18,7 +18,7 @@ impl Family for Variable {
         let Some(name) = id.strip_prefix("variable.").filter(|name| !name.is_empty()) else {
             return Ok(None);
         };
-        draft.turns.server.variables.push((name.to_owned(), value.to_owned()));
+        draft.lever_set.server.variables.push((name.to_owned(), value.to_owned()));
         Ok(Some(When::ServerRunning))
     }
 

@@ -7,7 +7,7 @@ use crate::draft::Draft;
 use crate::error::LeverError;
 use crate::info::entry;
 use crate::kind::Family;
-use crate::turns::When;
+use crate::lever_set::When;
 
 const ID: &str = "workload.OPTION";
 
@@ -18,7 +18,7 @@ impl Family for Workload {
         let Some(option) = id.strip_prefix("workload.").filter(|name| !name.is_empty()) else {
             return Ok(None);
         };
-        draft.turns.workload.push((option.to_owned(), value.to_owned()));
+        draft.lever_set.workload.push((option.to_owned(), value.to_owned()));
         Ok(Some(When::Workload))
     }
 

@@ -11,6 +11,8 @@ pub mod mounts;
 pub mod perf;
 pub mod processes;
 pub mod scheduler;
+pub mod taskstats;
+pub mod this_process;
 pub mod usage;
 pub mod users;
 

@@ -30,7 +30,7 @@ use crate::worker::{self, EventLoop, LONGEST_WAIT_NS};
 
 use network::Network;
 pub use network::Served;
-pub use script::{START_NS, ServerScript, ServiceTime, Simulation, Stretch};
+pub use script::{Period, START_NS, ServerScript, ServiceTime, Simulation};
 pub use transport::VirtualClock;
 use transport::{SimulatedTransport, World};
 
@@ -168,7 +168,7 @@ impl SimulatedServer {
 /// When the load generator runs that should run at `at_ns`.
 fn after_stalls(simulation: &Simulation, at_ns: u64) -> u64 {
     let stalled = simulation.client_stalls.iter().find(|stall| stall.contains(at_ns));
-    stalled.map_or(at_ns, Stretch::end_ns)
+    stalled.map_or(at_ns, Period::end_ns)
 }
 
 fn stuck(source: std::io::Error) -> LoadError {

@@ -13,21 +13,21 @@ pub struct Simulation {
     /// The server.
     pub server: ServerScript,
     /// Stretches of time in which the load generator does not run.
-    pub client_stalls: Vec<Stretch>,
+    pub client_stalls: Vec<Period>,
     /// When the user interrupts the run.
     pub interrupt_at_ns: Option<u64>,
 }
 
 /// A stretch of time, in nanoseconds after the start of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
+pub struct Period {
     /// Start.
     pub from_ns: u64,
     /// Length.
     pub length_ns: u64,
 }
 
-impl Stretch {
+impl Period {
     /// Its start on the virtual clock.
     pub(super) fn start_ns(&self) -> u64 {
         START_NS + self.from_ns
@@ -65,9 +65,9 @@ pub struct ServerScript {
     /// Time that opening a connection takes, in nanoseconds.
     pub connect_ns: u64,
     /// Stretches in which it executes nothing.
-    pub stalls: Vec<Stretch>,
+    pub stalls: Vec<Period>,
     /// Stretches in which it is away: all connections are closed at the start, new ones are refused until the end.
-    pub outages: Vec<Stretch>,
+    pub outages: Vec<Period>,
     /// Share of errors, and their code.
     pub errors: Option<(f64, u16)>,
     /// Share of answers of which half is sent before the connection is closed.

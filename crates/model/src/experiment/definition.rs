@@ -71,13 +71,13 @@ pub struct ArmDefinition {
     pub levers: Vec<String>,
 }
 
-/// A response and what is asked of it.
+/// A response, with the question about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseDefinition {
     /// `transactions_per_s`, `response_mean` or `response_p95`.
     pub name: String,
-    /// Which change of the treatment against the baseline the experiment asks for.
+    /// The direction of the treatment's change against the baseline in question.
     pub direction: Asks,
     /// δ, the smallest effect that matters, as in `2%`.
     pub delta: String,
@@ -104,7 +104,7 @@ pub struct Extent {
     pub starts: Option<u32>,
     /// Length of the measured part of a slice or row.
     pub slice: String,
-    /// Length of what is cut from the beginning of a slice or row.
+    /// Length of the part that is cut from the beginning of a slice or row.
     pub settle: String,
     /// Load on each server after its start, before the first slice.
     pub warmup: String,
@@ -139,9 +139,9 @@ pub enum Work {
     Statement(String),
     /// Copies a file of this size on the file system of the server's data, over and over.
     FileCopy(String),
-    /// Keeps so many threads of this command busy.
+    /// Keeps this many threads of this command busy.
     CpuHog(u32),
-    /// Opens and closes connections to the server that is loaded, so many a second.
+    /// Opens and closes this many connections a second to the loaded server.
     ConnectionChurn(u32),
 }
 
@@ -167,7 +167,7 @@ pub struct Job {
     /// When it begins, from the beginning of the measured part, as in `2s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// How long it goes on; to the end of the slice or row without it. A statement is sent once.
+    /// Its duration; to the end of the slice or row without it. A statement is sent once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<String>,
     /// The only arm that has it; without it all arms have it.

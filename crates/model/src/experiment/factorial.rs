@@ -196,7 +196,7 @@ pub struct Factorial {
     pub seed: u64,
     /// Length of the measured part of a row in seconds.
     pub slice_s: f64,
-    /// Length of what is cut from the beginning of each row in seconds.
+    /// Length of the part that is cut from the beginning of each row, in seconds.
     pub settle_s: f64,
     /// Load on each server after its start, in seconds, before the first row.
     pub warmup_s: f64,
@@ -225,7 +225,7 @@ pub struct Factorial {
     /// Crashes of a server with the levels that relax durability or crash safety.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashes: Vec<CrashCost>,
-    /// The settings that were changed for it and put back, in short lines.
+    /// The settings that were changed for it and restored, in short lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     /// The command that repeats it.

@@ -90,7 +90,7 @@ pub struct Proved {
     /// The host in figures, to be compared with a later one; absent in lines of earlier releases.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fingerprint: Option<HostFingerprint>,
-    /// File that it was imported from; absent for what was proved here.
+    /// File that it was imported from; absent for verdicts of this host.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub imported: Option<String>,
     /// Folder of the experiment.

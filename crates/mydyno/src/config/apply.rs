@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use super::{Entry, TARGET};
 
-/// Options that name a server, or something else to look at: a command line with one of them gets nothing of [`TARGET`].
+/// Options that select a server, or another source: with one of them a command line takes no default of [`TARGET`].
 const NAMES_A_SERVER: &[&str] = &[
     "dsn",
     "host",
@@ -27,11 +27,12 @@ const NAMES_A_SERVER: &[&str] = &[
     "replay",
 ];
 
-/// Options that say that a verb connects to the user's server; a verb that has one gets [`TARGET`] only with it.
+/// Options that make a verb connect to the user's server; a verb that has one takes defaults of [`TARGET`] only with
+/// it.
 const CONNECTS: &str = "on_server";
 
-/// The arguments with the defaults that they take behind the verb, and these defaults. An option that is typed has no default,
-/// nor has one that conflicts with a typed one.
+/// The arguments, with the applicable defaults inserted behind the verb, and these defaults. A typed option has no
+/// default, nor has one that conflicts with a typed one.
 pub fn apply(entries: &[Entry], args: Vec<OsString>, command: &Command) -> (Vec<OsString>, Vec<String>) {
     let Some((at, path)) = verb_of(&args, command) else { return (args, Vec::new()) };
     let name = path.iter().map(|verb| verb.get_name()).collect::<Vec<_>>().join(" ");
@@ -53,7 +54,7 @@ pub fn apply(entries: &[Entry], args: Vec<OsString>, command: &Command) -> (Vec<
     let elsewhere = NAMES_A_SERVER.iter().any(|id| is_typed(id)) || !connects;
     let of_verb = |table: &str| if table == TARGET { !elsewhere } else { table == name };
     let taken = entries.iter().filter(|entry| entry.table.as_deref().is_some_and(of_verb));
-    // A default of the verb goes before that of the target.
+    // A default of the verb takes precedence over one of the target.
     let shadowed = |entry: &Entry| {
         entry.table.as_deref() == Some(TARGET)
             && entries.iter().any(|other| other.table.as_deref() == Some(&name) && other.key == entry.key)

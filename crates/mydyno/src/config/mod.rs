@@ -1,4 +1,4 @@
-//! The user's file of defaults: found, read, and put into the command line as if its options had been typed.
+//! The user's file of defaults: located, parsed, and inserted into the command line as if the options had been typed.
 
 mod apply;
 mod read;
@@ -24,9 +24,9 @@ pub const TARGET: &str = "target";
 /// The file of defaults.
 #[derive(Debug, Default)]
 pub struct Config {
-    /// Where it is, or would be read if it were there; `None` without a home folder.
+    /// Its path, whether it exists or not; `None` without a home folder.
     pub path: Option<PathBuf>,
-    /// Whether it is there.
+    /// Whether it exists.
     pub exists: bool,
     /// Its entries, in their order.
     pub entries: Vec<Entry>,
@@ -35,22 +35,22 @@ pub struct Config {
 /// A default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// `None` for those of mydyno itself, [`TARGET`], or a verb, as in `bench` or `server up`.
+    /// `None` for options of mydyno itself, [`TARGET`], or a verb, as in `bench` or `server up`.
     pub table: Option<String>,
     /// The long option, without its hyphens.
     pub key: String,
-    /// Values as they would be typed; none for an option that takes none and is on.
+    /// Values as they would be typed; empty for a switch that is on.
     pub values: Vec<String>,
     /// Line in the file, from 1.
     pub line: usize,
 }
 
 impl Config {
-    /// Finds and reads the file: `file`, that of [`take_file`], `$MYDYNO_CONFIG`, else `mydyno.toml` in `$XDG_CONFIG_HOME`
-    /// or `~/.config`. Only the last one may be missing.
+    /// Locates and parses the file: `file`, that of [`take_file`], `$MYDYNO_CONFIG`, else `mydyno.toml` in
+    /// `$XDG_CONFIG_HOME` or `~/.config`. Only the last one may be missing.
     ///
     /// # Errors
-    /// The file is missing, cannot be read, can be written by everybody, or something in it is wrong.
+    /// The file is missing, cannot be read, is world-writable, or contains a mistake.
     pub fn find(file: Option<OsString>, command: &Command) -> Result<Self, Failure> {
         let named = file.or_else(|| std::env::var_os(VARIABLE).filter(|v| !v.is_empty()));
         let Some(path) = named.clone().map(PathBuf::from).or_else(default_path) else {
@@ -58,7 +58,7 @@ impl Config {
         };
         let text = match text(&path) {
             Ok(text) => text,
-            // A home folder that is another user's, as with sudo without -H, has no file of this one's.
+            // A home folder of another user, as with sudo without -H, does not contain this user's file.
             Err(Problem::Missing | Problem::Denied) if named.is_none() => {
                 return Ok(Self { path: Some(path), exists: false, entries: Vec::new() });
             }
@@ -71,14 +71,14 @@ impl Config {
         Ok(Self { path: Some(path), exists: true, entries })
     }
 
-    /// The state folder that the file names.
+    /// The state folder in the file.
     pub fn state(&self) -> Option<&str> {
         let state = self.entries.iter().find(|entry| entry.table.is_none() && entry.key == read::STATE);
         state.and_then(|entry| entry.values.first()).map(String::as_str)
     }
 
-    /// The arguments with the defaults that this command line takes, right behind its verb; and a note that names these, for
-    /// the case that the command line is wrong with them.
+    /// The arguments with the applicable defaults inserted behind the verb; and a note that names these, in case the
+    /// command line is wrong because of them.
     pub fn apply(&self, args: Vec<OsString>, command: &Command) -> (Vec<OsString>, Option<String>) {
         let (args, added) = apply::apply(&self.entries, args, command);
         let path = self.path.as_deref().unwrap_or(Path::new("")).display();
@@ -88,7 +88,7 @@ impl Config {
     }
 }
 
-/// Takes `--config FILE` out of the arguments where it stands before the verb, and returns the file.
+/// Removes `--config FILE` from the arguments before the verb, and returns the file.
 pub fn take_file(args: &mut Vec<OsString>) -> Option<OsString> {
     let mut at = 1;
     while let Some(arg) = args.get(at).filter(|arg| arg.as_bytes().starts_with(b"-")) {
@@ -115,7 +115,7 @@ fn default_path() -> Option<PathBuf> {
     Some(folder.join("mydyno.toml"))
 }
 
-/// Why a file is not read.
+/// The reason why a file is not used.
 enum Problem {
     Missing,
     Denied,
@@ -135,7 +135,7 @@ impl Problem {
                 "{path}, the file of defaults, may not be read by this user: permit it, or name another with --config before the verb"
             ),
             Self::Writable => {
-                format!("{path} can be written by everybody, and it says where loads go: chmod o-w {path}")
+                format!("{path} is world-writable, and it selects the servers of loads: chmod o-w {path}")
             }
             Self::Large => format!(
                 "{path} is larger than {MAX_BYTES} bytes and no file of defaults: name another with --config before the verb"

@@ -1,4 +1,4 @@
-//! The entries of a file of defaults, each held against the command line that it stands for.
+//! Parses a file of defaults and validates each entry against the command line.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::target::server_options;
 /// The key of the state folder.
 pub const STATE: &str = "state";
 
-/// Reads the entries.
+/// Parses the entries.
 ///
 /// # Errors
 /// All mistakes, each with its line; no value is repeated in them.
@@ -118,7 +118,7 @@ impl Reader<'_> {
         match values {
             None if switch => self.problem(at, format!("{name}: true or false")),
             None => self.problem(at, format!("{name}: a text, a number, true or false, or a list of them")),
-            // A switch that is off is the default of the program.
+            // A switch that is off is the program's default.
             Some(values) if switch && values == ["off"] => {}
             Some(values) => {
                 if name == "dsn" {
@@ -151,7 +151,7 @@ pub fn verb<'a>(command: &'a Command, name: &str) -> Option<&'a Command> {
         .try_fold(command, |command, word| command.find_subcommand(word).filter(|verb| !verb.is_hide_set()))
 }
 
-/// The options that say which server, from the verb `audit`, which has them all.
+/// The options that select a server, from the verb `audit`, which has all of them.
 fn target_options(command: &Command) -> Vec<Arg> {
     let names = server_options();
     let of = |verb: &Command| -> Vec<Arg> {

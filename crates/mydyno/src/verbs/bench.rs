@@ -1,4 +1,4 @@
-//! `mydyno bench`: load with an honest record.
+//! `mydyno bench`: load with a complete record.
 
 use std::path::PathBuf;
 
@@ -41,19 +41,19 @@ Durations: 250ms, 10s, 2m, 1h; a bare number is seconds. Rates: 200, 200/s, 90/m
 pub struct Args {
     /// Workload, or the TOML file of a mix; `mydyno workloads` lists them.
     pub workload: String,
-    /// One step only; without it tables are made when they are missing, and the load runs.
+    /// Only one step; without it missing tables are made and the load runs.
     #[arg(value_enum)]
     pub step: Option<Step>,
     /// Seed of rows, operations and order [default: 1].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Database for the tables; mydyno makes and marks it [default: mydyno].
+    /// Database for the tables, made and marked by mydyno [default: mydyno].
     #[arg(long, value_name = "NAME")]
     pub schema: Option<String>,
-    /// Connections that fill tables, also within one [default: one for each CPU].
+    /// Connections that fill tables, several per table [default: one per CPU].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub prepare_threads: Option<u16>,
-    /// Rows a second at the most while tables are filled [default: no limit].
+    /// Limit of rows a second while tables are filled [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub prepare_rate: Option<u64>,
     /// Do not sample host and server.
@@ -62,13 +62,13 @@ pub struct Args {
     /// Do not capture stacks of the server: the record then lacks where the time of statements goes.
     #[arg(long)]
     pub no_profile: bool,
-    /// Load a server that others use.
+    /// Permit load on a server that others use.
     #[arg(long)]
     pub allow_load: bool,
-    /// Let statements of `sql` and of mixes write where mydyno did not make the tables.
+    /// Permit statements of `sql` and of mixes to write to tables that mydyno did not make.
     #[arg(long)]
     pub allow_write: bool,
-    /// Folder for the record [default: one of its own in the state folder].
+    /// Folder for the record [default: a new one in the state folder].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print help.
@@ -87,7 +87,7 @@ pub struct Args {
 pub enum Step {
     /// Make the tables.
     Prepare,
-    /// Run the load on tables that are there.
+    /// Run the load on existing tables.
     Run,
     /// Check the tables' rows.
     Check,
@@ -100,7 +100,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
     let (target, resolved) = match private::wanted(&args.target, private_name(), ui)? {
         None => {
             let resolved = resolve(args, &[]);
-            // All errors at once: those of the options and those of the plan, before anybody types a password.
+            // All mistakes at once, those of the options and of the plan, before a password is requested.
             let password = match (password, &resolved) {
                 (Password::Ask, Err(_)) => Password::NotGiven,
                 (password, _) => password,
@@ -110,9 +110,9 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
                 if connect.endpoint.is_local() { in_session(args, resolved, ui) } else { resolved };
             (Target::Server(Box::new(connect)), resolved)
         }
-        Some((spec, turns)) => {
+        Some((spec, lever_set)) => {
             let data = args.target.data.clone();
-            let private = PrivateServer { command: "bench".to_owned(), spec, turns, data };
+            let private = PrivateServer { command: "bench".to_owned(), spec, lever_set, data };
             let target = Target::Private(Box::new(private));
             let resolved = in_session(args, resolve(args, target.workload_options())?, ui);
             if matches!(args.step, Some(step) if step != Step::Run) {
@@ -123,7 +123,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
             (target, resolved)
         }
     };
-    // After the session, which starts a process: a process that relays signals heeds none of them itself.
+    // After the session, which starts a process: a process that relays signals must not handle them itself.
     let stop = signals::stop_flag()?;
     let work = work(args, &resolved)?;
     let record = record(args, resolved.spec.name, argv)?;
@@ -137,7 +137,7 @@ pub fn run(args: &Args, password: Password, argv: Vec<String>, ui: &Ui) -> Resul
     ended.map_err(|failure| private::or_interrupted(failure, &stop))
 }
 
-/// A name for a private server of one command. In containers the pid is often 1, so it alone is not a name.
+/// A unique name for a private server of one command. The pid alone would not do: in containers it is often 1.
 fn private_name() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     format!("bench-{}-{:x}", std::process::id(), since.as_nanos() & 0xff_ffff_ffff)
@@ -154,7 +154,7 @@ fn both<A, B>(a: Result<A, Failure>, b: Result<B, Failure>) -> Result<(A, B), Fa
     }
 }
 
-/// The plan of a load on this host, in a session of its own where that spares the server wake-ups.
+/// The plan of a load on this host, in a separate session where that saves wake-ups of the server.
 fn in_session(args: &Args, resolved: Resolved, ui: &Ui) -> Resolved {
     let loads = matches!(args.step, None | Some(Step::Run));
     if !(loads && own_session::is_scheduled_as_group()) {
@@ -171,7 +171,7 @@ fn in_session(args: &Args, resolved: Resolved, ui: &Ui) -> Resolved {
     }
 }
 
-/// The plan, with options of the workload that levers give beside those of the command line.
+/// The plan, with options of the workload from levers in addition to those of the command line.
 fn resolve(args: &Args, levers: &[(String, String)]) -> Result<Resolved, Failure> {
     let request = Request {
         workload: args.workload.clone(),
@@ -203,7 +203,7 @@ fn work(args: &Args, resolved: &Resolved) -> Result<Work, Failure> {
     Ok(work)
 }
 
-/// Where the record goes; a folder of its own in the state folder unless `--out` names one.
+/// The folder of the record: a new one in the state folder unless `--out` names one.
 fn record(args: &Args, workload: &str, argv: Vec<String>) -> Result<RecordPlan, Failure> {
     let run = run_name(workload);
     let loads = matches!(args.step, None | Some(Step::Run));
@@ -303,7 +303,7 @@ fn run_name(workload: &str) -> String {
 
 fn default_folder(run: &str) -> Result<PathBuf, Failure> {
     let runs = crate::private::open_host("bench")?.state.runs();
-    // Two runs of one workload in one second are told apart.
+    // Two runs of one workload in the same second get different names.
     let names = std::iter::once(run.to_owned()).chain((2..1000).map(|n| format!("{run}-{n}")));
     let free = names.map(|name| runs.join(name)).find(|folder| !folder.exists());
     Ok(free.unwrap_or_else(|| runs.join(run)))

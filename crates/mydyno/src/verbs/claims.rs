@@ -25,10 +25,10 @@ pub struct Args {
     /// List the claims of one area only.
     #[arg(long, value_name = "AREA", conflicts_with = "id")]
     pub area: Option<String>,
-    /// Folder with claims of your own, which take the place of those of the same id.
+    /// Folder with your own claims, which replace those with the same id.
     #[arg(long, value_name = "DIR", conflicts_with = "check")]
     pub claims: Option<PathBuf>,
-    /// Check a folder of claims: their form, their fixtures, and whether these detect mutations of the expressions.
+    /// Check a folder of claims: their format, their fixtures, and whether these detect mutations of the expressions.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["id", "area"])]
     pub check: Option<PathBuf>,
     /// Print the facts of a bundle as a fixture of the claim.
@@ -69,10 +69,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
-/// The claims in the program, and those of a folder in their place.
+/// The claims in the program, replaced and extended by those of a folder.
 ///
 /// # Errors
-/// The folder cannot be read, or all that is wrong with its claims.
+/// The folder cannot be read, or all mistakes of its claims.
 pub fn load(folder: Option<&Path>) -> Result<Claims, Failure> {
     let embedded = Claims::embedded().map_err(|e| Failure::environment(e.to_string()))?;
     let Some(folder) = folder else { return Ok(embedded) };
@@ -132,7 +132,7 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
                     .collect()
             }
         };
-        // Whether it can be read or not: a file is called as its claim.
+        // Even if it cannot be parsed: the name of a file is the name of its claim.
         let id = Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(other) = ids.get(&id) {
             problems.push(format!("{file}: {other} has the same id, {id}: only one of them would be used"));
@@ -150,7 +150,7 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
     Ok(if bad == 0 { Status::Fine } else { Status::Bad })
 }
 
-/// The claim with what is derived from its file. Fixtures are for its authors.
+/// The claim with values derived from its file, without fixtures.
 fn listed(claim: &Claim) -> ListedClaim {
     let mut document = claim.document.clone();
     document.facts.clear();

@@ -1,9 +1,10 @@
-//! `mydyno compare`: two variants of a private server under the same load, in turns, and a verdict; or several factors.
+//! `mydyno compare`: two variants of a private server under the same alternating load, and a verdict; or several
+//! factors.
 
 use mydyno_model::experiment::definition::{LoadDefinition, Mode};
 use mydyno_model::experiment::{Asks, LeverLevel};
 use mydyno_prove::budget::{START_S, Times};
-use mydyno_prove::comparison::{Comparison, Wanted};
+use mydyno_prove::comparison::{Comparison, ComparisonRequest};
 use mydyno_prove::experiment::{DEFAULT_SEED, of_options};
 use mydyno_prove::factorial::design as factorial;
 use mydyno_prove::side;
@@ -33,7 +34,7 @@ directory of a server, or an engine. Guide: docs/guides/compare.md";
 pub struct Args {
     /// Workload, or the TOML file of a mix; `mydyno workloads` lists them.
     pub workload: String,
-    /// A setting, option file or server of the baseline; repeatable. Without it: the server as it is.
+    /// A setting, option file or server of the baseline; repeatable [default: the server with its defaults].
     #[arg(long, value_name = "SIDE")]
     pub baseline: Vec<String>,
     /// A setting, option file or server of the treatment; repeatable.
@@ -50,13 +51,13 @@ pub struct Args {
     /// The smallest effect that matters.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     pub delta: String,
-    /// Starts of the servers, each with memory and data of its own [default: 5, or 3 in a short budget].
+    /// Starts of the servers, each with its own memory and data [default: 5, or 3 in a short budget].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(3..=100))]
     pub starts: Option<u16>,
     /// Length of a slice of load on one server.
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub slice: String,
-    /// Time that is cut from the beginning of each slice.
+    /// Time cut from the beginning of each slice.
     #[arg(long, value_name = "DURATION", default_value = "250ms")]
     pub settle: String,
     /// Load on each server after its start.
@@ -71,8 +72,8 @@ pub struct Args {
     /// How the arms share machine and time [default: alternate; with --factor: in-place where all levers permit it, else rows].
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
-    /// Load two arms at the same time, each on half of the CPUs: less noise on a busy host, but another question. The verdict is
-    /// labelled "under mutual load".
+    /// Load two arms at the same time, each on half of the CPUs: less noise on a busy host, but it answers another
+    /// question. The verdict is labelled "under mutual load".
     #[arg(long, conflicts_with_all = ["mode", "factor"])]
     pub duet: bool,
     #[command(flatten)]
@@ -81,7 +82,7 @@ pub struct Args {
     pub options: ComparedWorkloadArgs,
 }
 
-/// Compares, or prints what it would do.
+/// Compares, or prints the plan.
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     if !args.several.factor.is_empty() {
         return factors::carry_out(&of_factors(args)?, &args.proving, ui);
@@ -97,7 +98,7 @@ struct Shared {
     times: Times,
     budget_s: f64,
     delta: f64,
-    /// The default of the load, so that one seed stands for the whole comparison.
+    /// The default seed of the load, so that one seed determines the whole comparison.
     seed: u64,
 }
 
@@ -137,11 +138,11 @@ fn usable<T>(wanted: T, problems: Vec<String>) -> Result<T, Failure> {
     if problems.is_empty() { Ok(wanted) } else { Err(Failure { status: Status::Usage, problems }) }
 }
 
-fn wanted(args: &Args) -> Result<Wanted, Failure> {
+fn wanted(args: &Args) -> Result<ComparisonRequest, Failure> {
     let mut problems: Vec<String> = Vec::new();
     let (baseline, treatment) = (sides(&args.baseline, &mut problems), sides(&args.treatment, &mut problems));
     let Shared { load, set_up, times, budget_s, delta, seed } = shared(args, &mut problems);
-    let wanted = Wanted {
+    let wanted = ComparisonRequest {
         name: format!("compare-{}", args.workload),
         question: None,
         claim: None,
@@ -168,11 +169,11 @@ fn wanted(args: &Args) -> Result<Wanted, Failure> {
     usable(wanted, problems)
 }
 
-fn of_factors(args: &Args) -> Result<factorial::Wanted, Failure> {
+fn of_factors(args: &Args) -> Result<factorial::FactorialRequest, Failure> {
     let mut problems: Vec<String> = Vec::new();
     let Shared { load, set_up, times, budget_s, delta, seed } = shared(args, &mut problems);
     let factors = args.several.factors(&mut problems);
-    let wanted = factorial::Wanted {
+    let wanted = factorial::FactorialRequest {
         name: format!("compare-{}", args.workload),
         load,
         factors,

@@ -1,4 +1,4 @@
-//! `mydyno completions`: what a shell needs to complete commands, options and values.
+//! `mydyno completions`: scripts with which shells complete commands, options and values.
 
 use crate::completion::{SHELLS, script};
 use crate::failure::{Failure, Status};

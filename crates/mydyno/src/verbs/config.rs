@@ -1,4 +1,4 @@
-//! `mydyno config`: the defaults that are in force, and where each comes from.
+//! `mydyno config`: the defaults in force, each with its source.
 
 use mydyno_host::StateDir;
 use mydyno_model::config::{Configuration, ConfiguredValue};
@@ -16,7 +16,7 @@ pub struct Args {
     pub verb: Option<String>,
 }
 
-/// Variables of the environment that change what mydyno does, and whether one may hold a secret.
+/// Environment variables that affect mydyno, and whether they may contain a secret.
 const VARIABLES: &[(&str, bool)] = &[
     (config::VARIABLE, false),
     ("MYDYNO_CACHE", false),

@@ -1,4 +1,4 @@
-//! `mydyno server crash`: what a crash of a private server loses.
+//! `mydyno server crash`: losses in a crash of a private server.
 
 use clap::{Args as ClapArgs, ValueEnum};
 use mydyno_model::Document;
@@ -14,10 +14,10 @@ use crate::ui::Ui;
 
 #[derive(Debug, ClapArgs)]
 pub struct Args {
-    /// How it crashes.
+    /// The kind of crash.
     #[arg(long, value_enum, default_value_t = By::Kill)]
     by: By,
-    /// It crashes once so many commits were acknowledged.
+    /// Number of acknowledged commits before the crash.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     commits: u64,
     /// Connections that commit.
@@ -29,23 +29,23 @@ pub struct Args {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum By {
-    /// SIGKILL: what the kernel has, stays.
+    /// SIGKILL: data that the kernel has received are not lost.
     Kill,
-    /// The power of its emulated disk is cut: `disk.medium=emulated` with a `disk.file_system`.
+    /// Power cut of its emulated disk: needs `disk.medium=emulated` and a `disk.file_system`.
     PowerCut,
 }
 
-/// Makes a server crash and says what it cost.
+/// Crashes a server and reports the losses.
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let cancelled = signals::stop_flag()?;
     let name = format!("crash-{}", std::process::id());
     let until = "until the crash is over";
     let host = open_host("server crash")?;
     let EngineArgs { engine, private } = &args.server;
-    let turns = private.turns(until, ui)?;
-    check_no_load(&turns)?;
+    let lever_set = private.lever_set(until, ui)?;
+    check_no_load(&lever_set)?;
     let wanted = Crash {
-        server: private.spec(name, engine.as_deref(), &turns),
+        server: private.spec(name, engine.as_deref(), &lever_set),
         levers: private.levers.clone(),
         by: match args.by {
             By::Kill => CrashBy::Kill,

@@ -23,7 +23,7 @@ pub struct Args {
 enum Step {
     /// List kept data.
     List,
-    /// Read all files of kept data and compare their checksums with those from when they were kept.
+    /// Read all files of kept data and compare their checksums with the recorded ones.
     Check(Name),
     /// Remove kept data.
     Remove(Name),
@@ -77,7 +77,7 @@ fn list(ui: &Ui) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
-/// All that can be read; the others are named.
+/// All that can be read; the others are listed by name.
 fn all(site: &Site, ui: &Ui) -> Result<Vec<KeptData>, Failure> {
     let mut data = Vec::new();
     for name in data::names(site).map_err(failure)? {

@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use mydyno_host::disk::{Disk, Emulation};
 use mydyno_host::emulated::mechanism::CacheMode;
 use mydyno_host::emulated::{self, LABEL, Service, Spec, State};
-use mydyno_host::named_disk::{self, Wanted};
+use mydyno_host::named_disk::{self, DiskRequest};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, HostError};
 use mydyno_model::work::DiskReport;
@@ -26,17 +26,17 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Step {
-    /// Make a disk that takes the time of a rotating drive, with a file system, mounted; it stays until `down`.
+    /// Make a disk with the timing of a rotating drive, with a file system, mounted; it stays until `down`.
     Up(Up),
-    /// Cut its power: what was not flushed is lost. Its mount and its device go.
+    /// Cut its power: unflushed data are lost. It is unmounted, and its device is detached.
     Cut(Name),
-    /// Switch it on again, and mount it: the file system's recovery runs.
+    /// Switch it on again and mount it; the file system recovers.
     On(Name),
-    /// Show what it is and what it has done.
+    /// Show its parameters and counters.
     State(Name),
-    /// Take it away, with all that is on it.
+    /// Remove it with all its data.
     Down(Name),
-    /// The process behind a disk.
+    /// The process that serves a disk.
     #[command(hide = true)]
     Serve {
         /// The folder of the disk.
@@ -54,7 +54,7 @@ struct Name {
 struct Up {
     /// A name for the disk.
     name: String,
-    /// Its size; it lies in locked memory.
+    /// Its size; the data are in locked memory.
     #[arg(long, default_value = "512M", value_parser = ui::size)]
     size: u64,
     /// Its file system: ext4, ext4-nojournal, xfs or btrfs.
@@ -66,10 +66,10 @@ struct Up {
     /// Its volatile cache.
     #[arg(long, value_enum, default_value_t = Cache::On)]
     cache: Cache,
-    /// Of so many requests the drive itself takes the nearest first.
+    /// Queue depth: how many requests the drive reorders, nearest first.
     #[arg(long, value_name = "N", default_value_t = 1)]
     depth: usize,
-    /// Permit it: a global `sync` by anyone waits for it.
+    /// Permit it: a global `sync` by any process waits for it.
     #[arg(long)]
     allow_host_change: bool,
 }
@@ -78,9 +78,9 @@ struct Up {
 enum Cache {
     /// No cache: acknowledged writes are on the platter.
     Off,
-    /// Flushes write it back.
+    /// A flush writes it back.
     On,
-    /// Flushes are acknowledged and do nothing.
+    /// Flushes are acknowledged and ignored.
     IgnoresFlushes,
 }
 
@@ -128,7 +128,7 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         Cache::On => CacheMode::On,
         Cache::IgnoresFlushes => CacheMode::IgnoresFlushes,
     };
-    let wanted = Wanted {
+    let wanted = DiskRequest {
         file_system: args.file_system.clone(),
         bytes: args.size,
         mount_options: args.mount_options.clone(),

@@ -21,10 +21,10 @@ pub const LARGEST_FILE: u64 = 1 << 20;
 pub struct Args {
     /// Explain one experiment.
     pub name: Option<String>,
-    /// Folder with experiments of your own, which take the place of those of the same name.
+    /// Folder with your own experiments, which replace those with the same name.
     #[arg(long, value_name = "DIR", conflicts_with = "check")]
     pub experiments: Option<PathBuf>,
-    /// Examine a folder of experiments: form, levers and their levels, load, claims, extents.
+    /// Check a folder of experiments: format, levers and their levels, load, claims, extents.
     #[arg(long, value_name = "DIR", conflicts_with = "name")]
     pub check: Option<PathBuf>,
 }
@@ -55,7 +55,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
-/// The experiments in the program, and those of a folder in their place.
+/// The experiments in the program, replaced and extended by those of a folder.
 ///
 /// # Errors
 /// The folder cannot be read, or all mistakes of its experiments.

@@ -1,4 +1,4 @@
-//! `mydyno host`: the journal of what mydyno has changed on this host.
+//! `mydyno host`: changes of this host by mydyno.
 
 use std::path::PathBuf;
 
@@ -25,23 +25,23 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Step {
-    /// Show what mydyno has changed on this host and not yet put back.
+    /// Show the changes of this host that are not restored yet.
     Status,
-    /// Put back what commands that died have left changed. Run it again whenever it was interrupted.
+    /// Restore the changes of commands that were killed. Can be repeated after an interruption.
     Restore(RestoreArgs),
-    /// List what mydyno can turn on this host and on private servers, and what this machine lacks for the rest.
+    /// List the levers of this host and of private servers, and prerequisites that this machine lacks.
     Levers,
-    /// Disks that take the time of a rotating drive, and whose power can be cut.
+    /// Disks with the timing of a rotating drive, whose power can be cut.
     Disk(super::disk::Args),
 }
 
 #[derive(Debug, ClapArgs)]
 struct RestoreArgs {
-    /// Also what is kept on purpose (private servers), and what machines and containers that cannot be seen from
-    /// here have left.
+    /// Also restore changes that are kept on purpose (private servers), and those of machines and containers that are
+    /// not visible here.
     #[arg(long)]
     all: bool,
-    /// File that holds the password for variables of your own server; else MYSQL_PWD and the option files count.
+    /// File with the password for variables of your own server [default: MYSQL_PWD and the option files].
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }
@@ -151,7 +151,7 @@ fn put_back(args: &RestoreArgs, ui: &Ui) -> Result<Status, Failure> {
     Ok(if failed { Status::Bad } else { Status::Fine })
 }
 
-/// Lines of the journal that cannot be read: what they say is neither shown nor put back.
+/// Unreadable lines of the journal: their changes are neither shown nor restored.
 fn damaged_lines(host: Option<&Host>) -> Result<Vec<usize>, Failure> {
     match host {
         Some(host) => Ok(host.journal.read().map_err(environment)?.damaged_lines),
@@ -166,7 +166,7 @@ fn only_nul(host: Option<&Host>) -> Result<bool, Failure> {
     }
 }
 
-/// The failure for a journal of NUL bytes; `then` says what happened to it or what to do.
+/// The failure for a journal of NUL bytes; `then` names the consequence or the remedy.
 fn lost_journal(then: &str) -> Failure {
     let problem = format!(
         "journal.jsonl in the state folder held only NUL bytes, so what it said is lost. {then}. `host restore` finds private servers and disks by their marks, with their mounts, loop devices, swap files and control groups; kernel settings carry no mark: compare `mydyno host levers` with what you expect, or reboot"
@@ -180,7 +180,7 @@ fn damage_document(lines: &[usize]) -> Map<String, serde_json::Value> {
 }
 
 /// # Errors
-/// The journal is damaged: "nothing is changed" would be a guess.
+/// The journal is damaged, so "nothing is changed" would be a guess.
 fn damage(lines: &[usize]) -> Result<(), Failure> {
     if lines.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `mydyno knobs`: server variables, options and host settings, and what they can cost.
+//! `mydyno knobs`: server variables, options and host settings, and their prices.
 
 use mydyno_judge::knobs::{Knobs, Presence, Target};
 use mydyno_model::claim::Touches;
@@ -25,13 +25,13 @@ A whole option file against a release: mydyno audit --config FILE --for mysql-9.
 pub struct Args {
     /// Explain one: a variable, an option or a setting of the host.
     pub name: Option<String>,
-    /// Only what this release has, as in mysql-9.7, mysql-8.0.36 or mariadb-11.8.
+    /// Only those of this release, as in mysql-9.7, mysql-8.0.36 or mariadb-11.8.
     #[arg(long = "for", value_name = "RELEASE")]
     pub release: Option<Target>,
     /// Only names that contain this text.
     #[arg(long = "match", value_name = "TEXT", conflicts_with = "name")]
     pub part: Option<String>,
-    /// Only what can cost durability, crash safety or results.
+    /// Only those that can cost durability, crash safety or results.
     #[arg(long, conflicts_with = "name")]
     pub ledger: bool,
     /// Only settings of the host.
@@ -123,27 +123,27 @@ fn explain(knob: &Knob, target: Option<&Target>, knobs: &Knobs) -> String {
         }
         text.push_str(&format!("To keep it over a restart: {}\n", host.lasting));
     }
-    // Servers that say the same stand on one line.
+    // Servers with the same values share a line.
     let mut groups: Vec<(String, Vec<&KnobOn>)> = Vec::new();
     for on in &knob.servers {
-        let said = describe(&on.seen, &knob.unit);
+        let reported = describe(&on.seen, &knob.unit);
         match groups.last_mut() {
-            Some((before, engines)) if *before == said && family(engines[0]) == family(on) => {
+            Some((before, engines)) if *before == reported && family(engines[0]) == family(on) => {
                 engines.push(on)
             }
-            _ => groups.push((said, vec![on])),
+            _ => groups.push((reported, vec![on])),
         }
     }
     if !groups.is_empty() {
         text.push_str("\nOn servers that were asked:\n");
     }
-    for (said, on) in groups {
+    for (reported, on) in groups {
         let (first, last) = (on[0], on[on.len() - 1]);
         let releases = match on.len() {
             1 => format!("{} ({})", first.engine, first.version),
             _ => format!("{} ({}) to {} ({})", first.engine, first.version, last.engine, last.version),
         };
-        text.push_str(&format!("  {releases}:\n    {said}\n"));
+        text.push_str(&format!("  {releases}:\n    {reported}\n"));
     }
     for family in ["mysql", "mariadb"] {
         let lacking: Vec<&str> = knobs

@@ -1,4 +1,4 @@
-//! `mydyno man`: manual pages, one for each verb, made from its help.
+//! `mydyno man`: manual pages, one for each verb, generated from its help.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The verb, and the command below it; mydyno itself without one.
+    /// The verb, and its subcommand; mydyno itself without one.
     #[arg(value_name = "VERB", conflicts_with = "out")]
     pub verb: Vec<String>,
     /// Write the pages of all verbs into this folder.
@@ -57,7 +57,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
-/// The pages of a command and of all below it, with their names.
+/// The pages of a command and of all its subcommands, with their names.
 fn all(command: &Command, name: &str, pages: &mut Vec<(String, String)>) {
     pages.push((name.to_owned(), page(command, name)));
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
@@ -65,7 +65,7 @@ fn all(command: &Command, name: &str, pages: &mut Vec<(String, String)>) {
     }
 }
 
-/// A page in the format of man(7). Writing to memory does not fail, so errors of writing are left alone.
+/// A page in the format of man(7). Writing to memory does not fail, so errors are ignored.
 fn page(command: &Command, name: &str) -> String {
     let mut text = Vec::new();
     let mut command = command.clone().display_name(name.to_owned());
@@ -86,13 +86,13 @@ fn page(command: &Command, name: &str) -> String {
         let _ = man.render_subcommands_section(&mut text);
     }
     if let Some(after) = after {
-        // Examples are laid out by hand.
+        // Examples are formatted by hand.
         let _ = writeln!(text, ".SH NOTES\n.nf\n{}\n.fi", literal(&after));
     }
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// A text in which man(7) sees no request, no escape and no hyphen that it may change.
+/// Text in which man(7) sees no request, no escape and no hyphen that it may change.
 fn literal(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
     let lines = escaped.lines().map(|line| match line.starts_with(['.', '\'']) {

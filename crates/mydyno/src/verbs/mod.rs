@@ -37,35 +37,36 @@ use crate::ui::Ui;
 /// The verbs of mydyno.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// A private server, a short sweep, a report: no configuration.
+    /// Run a short sweep on a private server and show a report, without configuration.
     Demo(demo::Args),
-    /// Judge a server and its host: what is wrong, the evidence, the remedy, the way back. It only reads.
+    /// Judge a server and its host: problems, evidence, remedies and their undo. Only reads.
     Audit(Box<audit::Args>),
-    /// Load a server and keep an honest record.
+    /// Load a server and record everything that is measured.
     Bench(Box<bench::Args>),
     /// Compare two variants of a private server under the same load: an effect with its interval, and a verdict.
     Compare(Box<compare::Args>),
-    /// Carry out a controlled experiment in private servers: the answer with its interval, its price, and everything put back.
+    /// Run a controlled experiment on private servers: the answer with its interval and price; all changes are
+    /// restored.
     Prove(Box<prove::Args>),
-    /// Audit a server, prove its advice in private servers one by one and together, and say what to do. The server is only read.
+    /// Audit a server and test its advice on private servers, one by one and together. The server itself is only read.
     Checkup(Box<checkup::Args>),
     /// List the experiments, explain one, or examine a folder of your own.
     Experiments(experiments::Args),
     /// List the verdicts of experiments on this host.
     Verdicts(verdicts::Args),
-    /// Measure what storage, memory and scheduler of this machine can do, one thing at a time.
+    /// Measure storage, memory and scheduler of this machine, one property at a time.
     Probe(probe::Args),
-    /// Show runs again: HTML, Markdown, terminal or JSON.
+    /// Show recorded runs: HTML, Markdown, terminal or JSON.
     Report(report::Args),
-    /// List, name, tag, compare, export, import and delete the runs and experiments that are kept.
+    /// List, name, tag, compare, export, import and delete recorded runs and experiments.
     Runs(runs::Args),
-    /// Show or put back what mydyno has changed on this host.
+    /// Show or restore the changes of this host by mydyno.
     Host(host::Args),
     /// Make, list and end private servers.
     Server(server::Args),
     /// List the claims that an audit judges, explain one, or examine a folder of your own.
     Claims(claims::Args),
-    /// List server variables, options and host settings, or explain one: ranges by release, and what it can cost.
+    /// List server variables, options and host settings, or explain one: ranges by release, and prices.
     Knobs(knobs::Args),
     /// Say from a driver's tables what of TPC-C's work it does and what it leaves out. It only reads.
     TpccLint(Box<tpcc_lint::Args>),
@@ -81,7 +82,7 @@ pub enum Verb {
     Compat(compat::Args),
     /// List the workloads, or explain one.
     Workloads(workloads::Args),
-    /// List the defaults of your file, and where each comes from.
+    /// List the defaults of your file, each with its source.
     Config(config::Args),
     /// Print the script with which a shell completes commands, options and values.
     Completions(completions::Args),
@@ -89,7 +90,7 @@ pub enum Verb {
     Man(man::Args),
 }
 
-/// Does what the command line asks for.
+/// Executes the command line.
 ///
 /// # Errors
 /// The failure, with its exit status.

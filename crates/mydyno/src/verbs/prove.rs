@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use mydyno_host::Machine;
 use mydyno_judge::Claims;
 use mydyno_model::experiment::definition::{Definition, Mode};
-use mydyno_prove::comparison::{Comparison, Wanted};
+use mydyno_prove::comparison::{Comparison, ComparisonRequest};
 use mydyno_prove::experiment::{Experiment, of_claim, unmet};
 use mydyno_prove::factorial::execute::holds_factors;
 use mydyno_prove::users_server::OnServer;
@@ -40,16 +40,16 @@ pub struct Args {
     /// Experiment, claim, or the TOML file of an experiment.
     #[arg(required_unless_present_any = ["resume", "extend", "again"])]
     pub what: Option<String>,
-    /// Go on with the interrupted experiment of a folder, or of a name or number of `mydyno runs`: the next block of the same table.
+    /// Resume the interrupted experiment of a folder, or of a name or number of `mydyno runs`, with the next block of its table.
     #[arg(long, value_name = "RUN", conflicts_with = "what")]
     pub resume: Option<PathBuf>,
-    /// Measure the rest of the table of an experiment that was decided early: its interval becomes narrower.
+    /// Measure the rest of the table of an experiment that was decided early, which narrows its interval.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["what", "resume"])]
     pub extend: Option<PathBuf>,
-    /// Carry out the experiment of a folder once more, in a folder of its own, and pool both.
+    /// Repeat the experiment of a folder, in a new folder, and pool both.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["what", "resume", "extend"])]
     pub again: Option<PathBuf>,
-    /// The short extent of the experiment, a minute or two (the default).
+    /// The short extent of the experiment, a minute or two (default).
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
     /// The long extent of the experiment.
@@ -67,7 +67,7 @@ pub struct Args {
     /// Length of the measured part of a slice or row [default: as its file says].
     #[arg(long, value_name = "DURATION")]
     pub slice: Option<String>,
-    /// Time that is cut from the beginning of each slice or row [default: as its file says].
+    /// Time cut from the beginning of each slice or row [default: as its file says].
     #[arg(long, value_name = "DURATION")]
     pub settle: Option<String>,
     /// Load on each server after its start [default: as its file says].
@@ -76,24 +76,24 @@ pub struct Args {
     /// How the arms share machine and time [default: as its file says].
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
-    /// One server at a time, a start and fresh data for each row: short for --mode rows.
+    /// One server at a time, with a start and fresh data for each row: short for --mode rows.
     #[arg(long, conflicts_with = "mode")]
     pub rows: bool,
-    /// Folder with experiments of your own, which take the place of those of the same name.
+    /// Folder with your own experiments, which replace those with the same name.
     #[arg(long, value_name = "DIR")]
     pub experiments: Option<PathBuf>,
-    /// Load two arms at the same time, each on half of the CPUs: less noise on a busy host, but another question. The verdict is
-    /// labelled "under mutual load".
+    /// Load two arms at the same time, each on half of the CPUs: less noise on a busy host, but it answers another
+    /// question. The verdict is labelled "under mutual load".
     #[arg(long, conflicts_with_all = ["mode", "rows", "on_server", "resume", "extend", "again"])]
     pub duet: bool,
-    /// On your own server instead of private ones: its dynamic variables are swapped between slices and put back. Without
-    /// --allow-change it only says what would change.
+    /// Run on your own server instead of private ones: its dynamic variables are swapped between slices and restored.
+    /// Without --allow-change it only shows the changes.
     #[arg(long, conflicts_with_all = ["starts", "mode", "rows", "extend"])]
     pub on_server: bool,
-    /// Permit changes of your server's variables; each old value is in the journal first.
+    /// Permit changes of your server's variables; each old value is journalled first.
     #[arg(long, requires = "on_server")]
     pub allow_change: bool,
-    /// Load a server that others use.
+    /// Permit load on a server that others use.
     #[arg(long, requires = "on_server")]
     pub allow_load: bool,
     /// Print help.
@@ -105,13 +105,13 @@ pub struct Args {
     pub server: ServerArgs,
 }
 
-/// Options of the server make sense for an experiment on it only.
+/// Refuses options of the server for an experiment on private ones.
 fn only_on_server(arg: clap::Arg) -> clap::Arg {
     let of_server = server_options().iter().any(|option| arg.get_id() == option.as_str());
     if of_server { arg.requires("on_server") } else { arg }
 }
 
-/// Carries an experiment out, or prints what it would do.
+/// Runs an experiment, or prints the plan.
 pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> {
     let proving = ProvingArgs { allow_change: args.allow_change, ..args.proving.clone() };
     let now = OffsetDateTime::now_utc();
@@ -146,7 +146,7 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
     carry_out(&comparison, &proving, None, ui)
 }
 
-/// The experiment on the user's server, where the command line asks for that; it connects and changes nothing.
+/// The experiment on the user's server, if requested; it connects and changes nothing.
 fn place(comparison: Comparison, args: &Args, password: Password, ui: &Ui) -> Result<Comparison, Failure> {
     if !args.on_server {
         return Ok(comparison);
@@ -187,8 +187,8 @@ fn find(what: &str, args: &Args) -> Result<Experiment, Failure> {
     }
 }
 
-/// The experiment with what the command line changes of it.
-fn wanted(experiment: &Experiment, args: &Args) -> Result<Wanted, Failure> {
+/// The experiment with the changes of the command line.
+fn wanted(experiment: &Experiment, args: &Args) -> Result<ComparisonRequest, Failure> {
     let definition = &experiment.definition;
     let extent = if args.full { &definition.full } else { &definition.quick };
     let mut wanted = experiment.wanted(extent);
@@ -219,7 +219,8 @@ fn wanted(experiment: &Experiment, args: &Args) -> Result<Wanted, Failure> {
     if problems.is_empty() { Ok(wanted) } else { Err(Failure { status: Status::Usage, problems }) }
 }
 
-/// Requirements of an experiment that this host does not meet. The servers' data lie in the state folder, which may not exist yet.
+/// Requirements of an experiment that this host does not meet. The servers' data are in the state folder, which may not
+/// exist yet.
 fn missing(definition: &Definition) -> Result<Vec<String>, Failure> {
     let machine = Machine::real().map_err(|e| Failure::environment(e.to_string()))?;
     let state = mydyno_host::StateDir::default_path().map_err(|e| Failure::environment(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! `mydyno report`: runs and experiments again, from their folders alone.
+//! `mydyno report`: reports of recorded runs and experiments.
 
 use std::path::{Path, PathBuf};
 
@@ -20,17 +20,17 @@ use crate::ui::Ui;
 /// Options of `mydyno report`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Runs by folder, name or number of `mydyno runs`, where two are shown side by side; or an experiment. Without one, the
-    /// latest run.
+    /// Runs by folder, name or number in `mydyno runs`; several are shown side by side; or an experiment. Without one,
+    /// the latest run.
     #[arg(value_name = "RUN")]
     pub runs: Vec<PathBuf>,
-    /// Form of the report.
+    /// Format of the report.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
-    /// As --format html.
+    /// Short for --format html.
     #[arg(long, conflicts_with_all = ["format", "markdown"])]
     pub html: bool,
-    /// As --format markdown.
+    /// Short for --format markdown.
     #[arg(long, visible_alias = "md", conflicts_with = "format")]
     pub markdown: bool,
     /// File to write instead of standard output.
@@ -38,7 +38,7 @@ pub struct Args {
     pub output: Option<PathBuf>,
 }
 
-/// Forms of a report.
+/// Formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// One self-contained page.
@@ -91,7 +91,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
 }
 
 impl Args {
-    /// The form that is asked for, by either option.
+    /// The requested format, by either option.
     fn form(&self) -> Format {
         match (self.html, self.markdown) {
             (true, _) => Format::Html,
@@ -101,7 +101,7 @@ impl Args {
     }
 }
 
-/// Renders the verdict of an experiment; of one that was not ended, that of its slices so far.
+/// Renders the verdict of an experiment; for an unfinished one, that of its slices so far.
 fn verdict(folder: &Path, args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let verdict =
         of_folder(folder, OffsetDateTime::now_utc()).map_err(|e| Failure::environment(e.to_string()))?;
@@ -117,7 +117,7 @@ fn verdict(folder: &Path, args: &Args, ui: &Ui) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
-/// Renders an experiment with several factors, whose text is the same on a terminal and in Markdown.
+/// Renders an experiment with several factors; its text is the same on a terminal and in Markdown.
 fn factorial(folder: &Path, args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let result =
         mydyno_prove::factorial::of_folder(folder).map_err(|e| Failure::environment(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! `mydyno runs`: the runs and experiments that are kept.
+//! `mydyno runs`: recorded runs and experiments.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,18 +23,18 @@ pub struct Args {
     /// Only those of this workload or experiment.
     #[arg(long, value_name = "NAME")]
     of: Option<String>,
-    /// Only those with this tag; repeatable, all must be there.
+    /// Only those with this tag; repeatable, all are required.
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Step {
-    /// Give a run a name, which stands for its folder in every command.
+    /// Give a run a name that stands for its folder in every command.
     Name {
         /// Folder, name or number of the run.
         run: PathBuf,
-        /// The name; without it the run loses its name.
+        /// The name; without one the name is removed.
         name: Option<String>,
     },
     /// Add tags to a run.
@@ -50,15 +50,15 @@ enum Step {
     },
     /// Show runs side by side, as `mydyno report` does.
     Compare(super::report::Args),
-    /// Write a run into one file, to keep it or to send it.
+    /// Write a run into one file, to archive or send it.
     Export {
         /// Folder, name or number of the run.
         run: PathBuf,
-        /// The file [default: the folder's name with .tar.zst, here].
+        /// The file [default: the folder's name with .tar.zst, in this folder].
         #[arg(long, short = 'o', value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Add a run that another host or state folder has exported.
+    /// Add a run that was exported from another host or state folder.
     Import {
         /// The file.
         file: PathBuf,
@@ -122,7 +122,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
             ui.note(&format!("{} is added", folder.display()));
         }
         Some(Step::Delete { runs: words }) => {
-            // All are found before the first one goes: deleting one would renumber the others.
+            // All are found before the first is deleted, because deleting renumbers the others.
             let folders = words.iter().map(|word| found(word)).collect::<Result<Vec<_>, _>>()?;
             for folder in folders {
                 kept::delete(&runs, &folder).map_err(failure)?;

@@ -30,17 +30,17 @@ pub struct Args {
 enum Step {
     /// Make and start a private server; it runs until `mydyno server down NAME`.
     Up(Up),
-    /// End private servers and remove all that is theirs.
+    /// End private servers and remove all their files.
     Down(Down),
-    /// List private servers, also those that crashed commands have left.
+    /// List private servers, those of killed commands included.
     List,
     /// Show the end of a private server's error log.
     Log(Log),
     /// Open a client on a private server, or run one statement.
     Cli(Cli),
-    /// Kept data: what private servers were shut down with, for others to start from.
+    /// Kept data: data directories of private servers that were shut down, from which others can start.
     Data(super::data::Args),
-    /// Make a private server, load it with commits, make it crash, start it again, and count what was lost.
+    /// Crash a private server under a load of commits, start it again, and count the losses.
     Crash(super::crash::Args),
 }
 
@@ -53,7 +53,7 @@ struct Up {
     /// Start from kept data, as in `mydyno server down NAME --keep-data DATA`; `mydyno server data list` shows them.
     #[arg(long, value_name = "DATA")]
     data: Option<String>,
-    /// Copy the kept data to the host's file system, also where they could share blocks on a disk of their own.
+    /// Copy the kept data to the host's file system, even where they could share blocks on their own disk.
     #[arg(long, requires = "data")]
     copy_data: bool,
 }
@@ -66,14 +66,14 @@ struct Down {
     /// All that no other command uses.
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Shut the server down in good order first, and keep its data under this name for `mydyno server up --data`.
+    /// Shut the server down cleanly first, and keep its data under this name for `mydyno server up --data`.
     #[arg(long, value_name = "DATA", conflicts_with = "all")]
     keep_data: Option<String>,
-    /// Room for what servers that start from these data write beside them, where they get a disk of their own; as much as
-    /// the data unless given, at least 1 GiB.
+    /// Space for files that servers write beside these data, where the data get a disk [default: as much as the data,
+    /// at least 1 GiB].
     #[arg(long, value_name = "SIZE", requires = "keep_data", value_parser = ui::size)]
     room: Option<u64>,
-    /// Keep them as files on the host's file system, without a disk of their own: each server that starts from them gets a copy,
+    /// Keep them as files on the host's file system, without a disk: each server that starts from them gets a copy,
     /// unless that file system shares blocks.
     #[arg(long, requires = "keep_data", conflicts_with = "room")]
     plain: bool,
@@ -100,7 +100,7 @@ struct Cli {
     client_args: Vec<String>,
 }
 
-/// Does what is asked with private servers.
+/// Executes an operation on private servers.
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     match &args.step {
         Step::Up(args) => up(args, ui),
@@ -117,8 +117,8 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
     let cancelled = signals::stop_flag()?;
     let until = format!("until `mydyno server down {}`", args.name);
     let EngineArgs { engine, private } = &args.server;
-    let turns = private.turns(&until, ui)?;
-    check_no_load(&turns)?;
+    let lever_set = private.lever_set(&until, ui)?;
+    check_no_load(&lever_set)?;
     let host = open_host(&format!("server up {}", args.name))?;
     let site = Site::new(&host).cancelled_by(&cancelled);
     let data = args.data.as_deref().map(|name| data::find(&site, name)).transpose().map_err(failure)?;
@@ -126,7 +126,7 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         keep: true,
         data,
         copy_data: args.copy_data,
-        ..private.spec(args.name.clone(), engine.as_deref(), &turns)
+        ..private.spec(args.name.clone(), engine.as_deref(), &lever_set)
     };
     let info = mydyno_sandbox::up(&site, &spec, &mut |progress| note(ui, &progress)).map_err(failure)?;
     if ui.json {
@@ -174,7 +174,7 @@ fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
     } else {
         args.names.clone()
     };
-    // One that cannot be ended does not keep the others running.
+    // A failure to end one does not keep the others running.
     let mut problems = Vec::new();
     let mut status = Status::Environment;
     for name in &names {
@@ -193,7 +193,7 @@ fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
     if problems.is_empty() { Ok(Status::Fine) } else { Err(Failure { status, problems }) }
 }
 
-/// Shuts a server down in good order and keeps its data. The server's folder stays.
+/// Shuts a server down cleanly and keeps its data. The server's folder stays.
 fn keep_data(site: &Site, name: &str, data: &str, how: Keeping, ui: &Ui) -> Result<(), Failure> {
     let server = find(name)?;
     let kept = data::keep(site, &server, data, how, &mut |progress| note(ui, &progress)).map_err(|error| {

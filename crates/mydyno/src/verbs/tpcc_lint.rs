@@ -1,4 +1,4 @@
-//! `mydyno tpcc-lint`: what the tables of a TPC-C driver say about its work.
+//! `mydyno tpcc-lint`: the work of a TPC-C driver, derived from its tables.
 
 use mydyno_model::document::Document;
 use mydyno_model::text;

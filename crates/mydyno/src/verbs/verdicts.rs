@@ -1,4 +1,4 @@
-//! `mydyno verdicts`: what was proved on this host.
+//! `mydyno verdicts`: verdicts of experiments on this host.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::ui::Ui;
 pub struct Args {
     /// Only those of one experiment or claim.
     pub name: Option<String>,
-    /// Write them to this file, with the fingerprint of the host; it must not be there.
+    /// Write them to this new file, with the fingerprint of the host.
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
     /// Add the verdicts of a file that --export wrote, here or on another host; they are marked with its name.

@@ -231,10 +231,10 @@ mod tests {
             measured("xfs.suppressed.overwrite.fdatasync", 4500.0),
             measured("ext4-nojournal.sent.overwrite.fdatasync", 1250.0),
         ];
-        let said = compared(&measures, &places);
-        assert!(said[0].contains("those with them: xfs 4.5 times."), "{said:?}");
-        assert!(said[1].contains("(flushes sent): xfs 1,000, ext4-nojournal 1,250"), "{said:?}");
-        assert_eq!(said.len(), 2, "{said:?}");
+        let reported = compared(&measures, &places);
+        assert!(reported[0].contains("those with them: xfs 4.5 times."), "{reported:?}");
+        assert!(reported[1].contains("(flushes sent): xfs 1,000, ext4-nojournal 1,250"), "{reported:?}");
+        assert_eq!(reported.len(), 2, "{reported:?}");
         let flushed = flushed(&measures, &places[1], 0).unwrap();
         assert!(flushed.contains("loop1 (xfs.suppressed) was sent 0 flushes while 100 syncs"), "{flushed}");
     }

@@ -307,7 +307,7 @@ fn begin_anew(file: &File, pattern: Pattern, end: u64) -> Result<(), ProbeError>
         files::allocate(file, end).map_err(|e| match e.raw_os_error() {
             Some(libc::EOPNOTSUPP) => ProbeError::Missing {
                 missing: "this file system cannot reserve blocks (fallocate)".to_owned(),
-                way_out: "leave that pattern out with --patterns overwrite,append".to_owned(),
+                remedy: "leave that pattern out with --patterns overwrite,append".to_owned(),
             },
             _ => ProbeError::System { action: "reserve blocks", source: e },
         })?;

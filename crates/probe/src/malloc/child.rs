@@ -68,7 +68,7 @@ impl Answer {
     pub fn windows(&self) -> Result<Vec<Window>, ProbeError> {
         let damaged = |e: mydyno_stats::Error| ProbeError::Child {
             what: "allocations".to_owned(),
-            said: e.to_string(),
+            reported: e.to_string(),
             status: "its answer is damaged".to_owned(),
         };
         let window = |part: &Part| {
@@ -131,7 +131,7 @@ fn end_with(asker: u32) -> Result<(), ProbeError> {
     }
     Err(ProbeError::Missing {
         missing: format!("process {asker}, which asks for this, has ended"),
-        way_out: "start `mydyno probe malloc` again".to_owned(),
+        remedy: "start `mydyno probe malloc` again".to_owned(),
     })
 }
 

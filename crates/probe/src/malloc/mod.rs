@@ -213,19 +213,18 @@ fn measure_in_child(
         command.env("LD_PRELOAD", library);
     }
     let output = command.output().map_err(ProbeError::io("start", &program.0))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let answer: Option<Answer> = serde_json::from_str(&said).ok().filter(|_| output.status.success());
+    let reported = String::from_utf8_lossy(&output.stdout);
+    let answer: Option<Answer> = serde_json::from_str(&reported).ok().filter(|_| output.status.success());
     let Some(answer) = answer else {
         let wrong = String::from_utf8_lossy(&output.stderr);
-        let said: String = [said.as_ref(), wrong.as_ref()].concat().chars().take(TAIL).collect();
+        let reported: String = [reported.as_ref(), wrong.as_ref()].concat().chars().take(TAIL).collect();
         let status = output.status.to_string();
-        return Err(ProbeError::Child { what: arrangement.name.to_owned(), said, status });
+        return Err(ProbeError::Child { what: arrangement.name.to_owned(), reported, status });
     };
     if !answer.preloaded {
         return Err(ProbeError::Missing {
             missing: format!("{} was not loaded into the process", arrangement.what),
-            way_out: "a static build of mydyno cannot preload: use the one that is linked to glibc"
-                .to_owned(),
+            remedy: "a static build of mydyno cannot preload: use the one that is linked to glibc".to_owned(),
         });
     }
     let windows = answer.windows()?;

@@ -13,7 +13,7 @@ use mydyno_model::experiment::{Asks, LeverLevel};
 
 use self::advice::Change;
 use crate::budget::{START_S, Shape, Times};
-use crate::comparison::Wanted;
+use crate::comparison::ComparisonRequest;
 use crate::experiment::DEFAULT_SEED;
 
 /// Fewest starts, and blocks of each, of an experiment whose interval is over starts.
@@ -79,7 +79,7 @@ pub struct Common {
 
 /// The experiment that compares a change with the audited server's values: alternating servers, each with its own
 /// starts; or one server whose variables are swapped, where the change takes effect immediately.
-pub fn experiment(common: &Common, name: &str, change: &Change, budget_s: f64) -> Wanted {
+pub fn experiment(common: &Common, name: &str, change: &Change, budget_s: f64) -> ComparisonRequest {
     let changed = |level: &LeverLevel| change.levels.iter().any(|other| other.lever == level.lever);
     let (mode, baseline, treatment, set_up) = match &change.live {
         Some(now) => (Mode::InPlace, running(now), running(&change.levels), common.set_up.clone()),
@@ -89,7 +89,7 @@ pub fn experiment(common: &Common, name: &str, change: &Change, budget_s: f64) -
         }
     };
     let seed = common.seed.unwrap_or(DEFAULT_SEED);
-    Wanted {
+    ComparisonRequest {
         name: format!("checkup-{name}"),
         question: None,
         claim: (name != JOINT).then(|| name.to_owned()),

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use mydyno_levers::Turns;
 use mydyno_model::Header;
 use mydyno_model::experiment::pooled::Earlier;
 use mydyno_model::experiment::{Design, Role, Slice};
 use time::OffsetDateTime;
 
-use super::{Comparison, Wanted, arms, crashes_s, of_the_host, pairs, plan_errors};
+use super::{Comparison, ComparisonRequest, arms, crashes_s};
 use crate::budget::{self, Shape, Times};
 use crate::error::ProveError;
 use crate::store;
@@ -80,29 +79,15 @@ impl Comparison {
         }
         let wanted = of_design(&design);
         let arms = arms(&wanted, now)?;
-        let shared = Turns::parse(&pairs(&wanted.set_up))
-            .map_err(|errors| plan_errors(Role::Baseline.name(), &errors))?;
         let shape = Shape { starts: design.starts, blocks_per_start: design.blocks_per_start };
         let left = 1.0 - (before.len() as f64 / design.rows.len().max(1) as f64).min(1.0);
         let takes_s = wanted.times.total_s(shape, wanted.mode) * left + crashes_s(&arms);
-        let of_the_host = of_the_host(&arms);
-        Ok(Self {
-            design,
-            shape,
-            takes_s,
-            of_the_host,
-            of_the_server: Vec::new(),
-            on_server: None,
-            arms,
-            shared,
-            before,
-            to_the_end: false,
-        })
+        Self::assemble(&wanted, design, shape, takes_s, arms, before)
     }
 }
 
 /// The request behind a design, as far as its execution needs it.
-fn of_design(design: &Design) -> Wanted {
+fn of_design(design: &Design) -> ComparisonRequest {
     let levers = |role: Role| {
         let arm = design.arms.iter().find(|arm| arm.role == role);
         arm.map(|arm| arm.levers.clone()).unwrap_or_default()
@@ -116,7 +101,7 @@ fn of_design(design: &Design) -> Wanted {
         warmup_s: design.warmup_s,
         start_s: budget::START_S,
     };
-    Wanted {
+    ComparisonRequest {
         name: design.experiment.clone(),
         question: Some(design.question.clone()),
         claim: design.claim.clone(),

@@ -1,6 +1,6 @@
 //! An experiment on the user's own server.
 
-use mydyno_levers::Turns;
+use mydyno_levers::LeverSet;
 use mydyno_model::experiment::Role;
 use mydyno_model::experiment::definition::Mode;
 
@@ -15,7 +15,7 @@ impl Comparison {
     /// # Errors
     /// All levers and jobs that are not permitted on a user's server, or the server cannot be reached.
     pub fn on_server(mut self, on: OnServer) -> Result<Self, Vec<ProveError>> {
-        let mut reasons: Vec<String> = self.arms.iter().flat_map(|arm| refusals(&arm.turns)).collect();
+        let mut reasons: Vec<String> = self.arms.iter().flat_map(|arm| refusals(&arm.lever_set)).collect();
         reasons.extend(refused_jobs(&self.design.jobs));
         reasons.sort();
         reasons.dedup();
@@ -23,8 +23,9 @@ impl Comparison {
             return Err(reasons.into_iter().map(|why| ProveError::NotOnServer { why }).collect());
         }
         check_mode(Mode::InPlace, &self.arms).map_err(|error| vec![error])?;
-        let turns: Vec<&Turns> = self.arms.iter().map(|arm| &arm.turns).collect();
-        let before = on.before(&turns).map_err(|source| vec![server_error(Role::Baseline.name(), source)])?;
+        let lever_set: Vec<&LeverSet> = self.arms.iter().map(|arm| &arm.lever_set).collect();
+        let before =
+            on.before(&lever_set).map_err(|source| vec![server_error(Role::Baseline.name(), source)])?;
         for arm in &mut self.arms {
             arm.plan.target = on.target();
             arm.plan.allow.load = on.allow_load;
@@ -43,7 +44,7 @@ impl Comparison {
     fn change(&self, name: &str, was: &str) -> String {
         let value = |role: Role| {
             let arm = self.arms.iter().find(|arm| arm.arm.role == role)?;
-            let (_, value) = arm.turns.server.variables.iter().rfind(|(known, _)| known == name)?;
+            let (_, value) = arm.lever_set.server.variables.iter().rfind(|(known, _)| known == name)?;
             Some(value.as_str())
         };
         let [baseline, treatment] = [Role::Baseline, Role::Treatment].map(|role| value(role).unwrap_or(was));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mydyno_levers::Turns;
+use mydyno_levers::LeverSet;
 use mydyno_model::experiment::LeverLevel;
 use mydyno_model::experiment::definition::{Definition, Extent, Mode, Work};
 use mydyno_model::units::{parse_duration, parse_share, parse_size};
@@ -135,14 +135,14 @@ impl Examiner<'_> {
         }
         for (list, own) in [("baseline", &d.baseline.levers), ("treatment", &d.treatment.levers)] {
             let levels = [d.set_up.as_slice(), own].concat();
-            match Turns::parse(&pairs(&levels)) {
+            match LeverSet::parse(&pairs(&levels)) {
                 Err(problems) => {
                     for problem in problems {
                         self.wrong(list, format!("{list}: {problem}"));
                     }
                 }
-                Ok(turns) => {
-                    if let Err(problems) = load::resolve(&d.load, &turns.workload) {
+                Ok(lever_set) => {
+                    if let Err(problems) = load::resolve(&d.load, &lever_set.workload) {
                         for problem in problems {
                             self.wrong(&d.load.workload, format!("load: {problem}"));
                         }
@@ -151,7 +151,7 @@ impl Examiner<'_> {
                         self.wrong("duet", "execution.mode: a duet is the user's choice: --duet");
                     }
                     if d.execution.mode != Mode::Rows
-                        && !turns.of_the_host().is_empty()
+                        && !lever_set.of_the_host().is_empty()
                         && d.execution.mode != Mode::InPlace
                     {
                         self.wrong(
@@ -161,8 +161,8 @@ impl Examiner<'_> {
                     }
                 }
             }
-            if let (Mode::InPlace, Ok(turns)) = (d.execution.mode, Turns::parse(&pairs(own)))
-                && !turns.is_in_place()
+            if let (Mode::InPlace, Ok(lever_set)) = (d.execution.mode, LeverSet::parse(&pairs(own)))
+                && !lever_set.is_in_place()
             {
                 self.wrong(
                     "in_place",

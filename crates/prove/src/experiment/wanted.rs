@@ -6,7 +6,7 @@ use mydyno_model::units::parse_share;
 
 use super::catalogue::Experiment;
 use super::examine::times;
-use crate::comparison::Wanted;
+use crate::comparison::ComparisonRequest;
 use crate::side;
 
 /// Default seed: experiments are repeatable.
@@ -14,12 +14,12 @@ pub const DEFAULT_SEED: u64 = 1;
 
 impl Experiment {
     /// The experiment with one of its extents. Its form was examined when it was parsed.
-    pub fn wanted(&self, extent: &Extent) -> Wanted {
+    pub fn wanted(&self, extent: &Extent) -> ComparisonRequest {
         let d = &self.definition;
         let levels = |texts: &[String]| texts.iter().filter_map(|text| side::level(text)).collect();
         let (times, budget_s) = times(extent).unwrap_or_default();
         let first = d.responses.first();
-        Wanted {
+        ComparisonRequest {
             name: d.name.clone(),
             question: Some(d.question.clone()),
             claim: d.claims.first().cloned(),

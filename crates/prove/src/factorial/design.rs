@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mydyno_levers::Turns;
+use mydyno_levers::LeverSet;
 use mydyno_model::Header;
 use mydyno_model::experiment::definition::{LoadDefinition, Mode};
 use mydyno_model::experiment::factorial::{
@@ -49,7 +49,7 @@ pub struct FactorLevels {
 
 /// The user's request.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct FactorialRequest {
     /// Name of the experiment.
     pub name: String,
     /// The load.
@@ -85,7 +85,7 @@ pub struct Planned {
     /// The runs of the design, in its order.
     pub(crate) arms: Vec<ArmPlan>,
     /// The levers that all runs share.
-    pub(crate) shared: Turns,
+    pub(crate) shared: LeverSet,
     /// Rows that an earlier execution of the same table measured.
     pub(crate) before: Vec<FactorialRun>,
 }
@@ -176,7 +176,7 @@ fn takes_s(times: &Times, mode: Mode, runs: usize, blocks: usize) -> f64 {
 }
 
 /// As many blocks as fit.
-fn blocks(wanted: &Wanted, mode: Mode, runs: usize) -> Result<usize, ProveError> {
+fn blocks(wanted: &FactorialRequest, mode: Mode, runs: usize) -> Result<usize, ProveError> {
     let fewest = 1 + FEWEST_DF.div_ceil(runs - 1).max(1);
     let of = |blocks: usize| takes_s(&wanted.times, mode, runs, blocks);
     let per_block_s = of(2) - of(1);
@@ -198,15 +198,15 @@ fn smallest_effect(mode: Mode, runs: usize, blocks: usize, effects: usize, delta
 }
 
 /// The levers of one run.
-fn levels(wanted: &Wanted, run: &[bool]) -> Vec<LeverLevel> {
+fn levels(wanted: &FactorialRequest, run: &[bool]) -> Vec<LeverLevel> {
     let level =
         |(factor, high): (&FactorLevels, &bool)| if *high { &factor.high } else { &factor.low }.clone();
     wanted.factors.iter().zip(run).map(level).collect()
 }
 
 /// The prices of one level beyond those of the levers that all runs share.
-fn prices(wanted: &Wanted, level: &LeverLevel) -> Result<Vec<String>, Vec<ProveError>> {
-    let of = |levers: &[LeverLevel]| Turns::parse(&pairs(levers)).map(|turns| turns.ledger);
+fn prices(wanted: &FactorialRequest, level: &LeverLevel) -> Result<Vec<String>, Vec<ProveError>> {
+    let of = |levers: &[LeverLevel]| LeverSet::parse(&pairs(levers)).map(|lever_set| lever_set.ledger);
     let who = format!("{}={}", level.lever, level.value);
     let shared = of(&wanted.both).unwrap_or_default();
     let all = of(&[wanted.both.as_slice(), std::slice::from_ref(level)].concat())
@@ -214,7 +214,7 @@ fn prices(wanted: &Wanted, level: &LeverLevel) -> Result<Vec<String>, Vec<ProveE
     Ok(all.into_iter().filter(|price| !shared.contains(price)).collect())
 }
 
-fn factors(wanted: &Wanted) -> Result<Vec<Factor>, Vec<ProveError>> {
+fn factors(wanted: &FactorialRequest) -> Result<Vec<Factor>, Vec<ProveError>> {
     let (mut factors, mut problems) = (Vec::new(), Vec::new());
     for (number, factor) in wanted.factors.iter().enumerate() {
         let mut price =
@@ -253,7 +253,7 @@ impl Planned {
     /// # Errors
     /// All mistakes of the factors; no design for them, a mode that the levers do not permit, or a budget that is too
     /// short.
-    pub fn plan(wanted: &Wanted, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
+    pub fn plan(wanted: &FactorialRequest, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
         let one = |error: ProveError| vec![error];
         let factors = factors(wanted)?;
         let design = choose(factors.len(), wanted.family, wanted.runs).map_err(one)?;
@@ -310,7 +310,8 @@ impl Planned {
             command: None,
             extra: Map::new(),
         };
-        let shared = Turns::parse(&pairs(&wanted.both)).map_err(|errors| plan_errors("all runs", &errors))?;
+        let shared =
+            LeverSet::parse(&pairs(&wanted.both)).map_err(|errors| plan_errors("all runs", &errors))?;
         let takes_s = takes_s(&wanted.times, mode, runs, blocks);
         let of_the_host = of_the_host(&arms);
         Ok(Self { document, takes_s, of_the_host, arms, shared, before: Vec::new() })
@@ -323,7 +324,7 @@ impl Planned {
     }
 }
 
-fn question(wanted: &Wanted) -> String {
+fn question(wanted: &FactorialRequest) -> String {
     let levers: Vec<&str> = wanted.factors.iter().map(|factor| factor.low.lever.as_str()).collect();
     let (delta, load) = (wanted.delta * 100.0, &wanted.load.workload);
     format!(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mydyno_levers::Turns;
+use mydyno_levers::LeverSet;
 use mydyno_model::experiment::factorial::{Factorial, FactorialRow};
 use mydyno_model::experiment::{LeverLevel, Role};
 use time::OffsetDateTime;
@@ -26,7 +26,7 @@ impl Planned {
             arms.push(arm(Role::Treatment, &format!("run {run}"), &levels(&document, run), &common)?);
         }
         let shared =
-            Turns::parse(&pairs(&document.both)).map_err(|errors| plan_errors("all runs", &errors))?;
+            LeverSet::parse(&pairs(&document.both)).map_err(|errors| plan_errors("all runs", &errors))?;
         let of_the_host = of_the_host(&arms);
         let left = document.rows.len().saturating_sub(before.len()) as f64;
         let takes_s = left * (document.slice_s + document.settle_s);

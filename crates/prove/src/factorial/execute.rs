@@ -1,8 +1,6 @@
 //! Measures the rows of an experiment with several factors, with a line in the folder for each.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,9 +21,9 @@ use serde_json::Map;
 use super::design::Planned;
 use crate::error::ProveError;
 use crate::execute::ArmPlan;
+use crate::lines::{LineWriter, make_folder, read_file, read_lines, write_synced};
 use crate::servers::{Made, Maker, is_interrupted, server_error, with_log_tail};
 use crate::slice::{self, Load, Measured};
-use crate::store::{read_file, write_synced};
 
 const DOCUMENT: &str = "factorial.json";
 const RUNS: &str = "runs.jsonl";
@@ -68,51 +66,24 @@ pub enum Progress<'a> {
 #[derive(Debug)]
 pub(crate) struct RowStore {
     folder: PathBuf,
-    rows: File,
+    rows: LineWriter,
 }
 
 impl RowStore {
     /// Makes the folder and writes the design.
     pub(crate) fn create(folder: &Path, document: &Factorial) -> Result<Self, ProveError> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(ProveError::io("create", folder))?;
-        let path = folder.join(RUNS);
-        if path.exists() || folder.join(DOCUMENT).exists() {
-            let why = "it holds an experiment already: name another folder with --out".to_owned();
-            return Err(ProveError::Folder { path: folder.to_owned(), why });
-        }
+        make_folder(folder, &[RUNS, DOCUMENT])?;
         write_synced(&folder.join(DOCUMENT), &document.to_json())?;
-        let rows = OpenOptions::new()
-            .create_new(true)
-            .append(true)
-            .open(&path)
-            .map_err(ProveError::io("create", path))?;
-        Ok(Self { folder: folder.to_owned(), rows })
+        Ok(Self { folder: folder.to_owned(), rows: LineWriter::create(folder.join(RUNS))? })
     }
 
     /// Opens the folder of an interrupted experiment to add rows. An incomplete last line is removed.
     pub(crate) fn open(folder: &Path) -> Result<Self, ProveError> {
-        let path = folder.join(RUNS);
-        let rows = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(&path)
-            .map_err(ProveError::io("open", &path))?;
-        let text = read_file(&path)?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
-            rows.set_len(whole as u64).map_err(ProveError::io("shorten", &path))?;
-        }
-        Ok(Self { folder: folder.to_owned(), rows })
+        Ok(Self { folder: folder.to_owned(), rows: LineWriter::open(folder.join(RUNS))? })
     }
 
     fn row(&self, run: &FactorialRun) -> Result<(), ProveError> {
-        let mut line = serde_json::to_string(run).unwrap_or_default();
-        line.push('\n');
-        (&self.rows).write_all(line.as_bytes()).map_err(ProveError::io("write", self.folder.join(RUNS)))
+        self.rows.push(run)
     }
 
     /// Writes the document with its results atomically.
@@ -131,17 +102,7 @@ pub(crate) fn read(folder: &Path) -> Result<(Factorial, Vec<FactorialRun>), Prov
     let path = folder.join(DOCUMENT);
     let document =
         Factorial::from_json(&read_file(&path)?).map_err(|source| ProveError::Document { path, source })?;
-    let path = folder.join(RUNS);
-    let text = read_file(&path)?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let read = |(number, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| ProveError::Folder {
-            path: path.clone(),
-            why: format!("line {} is damaged: {error}", number + 1),
-        })
-    };
-    let runs = whole.lines().enumerate().map(read).collect::<Result<Vec<FactorialRun>, _>>()?;
-    Ok((document, runs))
+    Ok((document, read_lines(&folder.join(RUNS))?))
 }
 
 /// Whether a folder holds an experiment with several factors.
@@ -207,7 +168,7 @@ impl<'a> Table<'a, '_> {
         let purpose = format!("experiment {} {}", planned.document.experiment, std::process::id());
         let levers = InPlace::new(Site::new(host), purpose, self.options.allow_host_change);
         let name = Self::name(0);
-        let made = Made { who: "the server", arm: &planned.arms[0], turns: &planned.shared, name: &name };
+        let made = Made { who: "the server", arm: &planned.arms[0], lever_set: &planned.shared, name: &name };
         let maker = self.maker();
         let watch = &mut *self.watch;
         let (info, target) = maker.make(&made, &self.clock, &mut |what| watch(Progress::Server(what)))?;
@@ -232,7 +193,7 @@ impl<'a> Table<'a, '_> {
     ) -> Result<(), ProveError> {
         self.put_back(levers)?;
         let arm = &self.planned.arms[row.run];
-        match levers.turn(&arm.own, info) {
+        match levers.apply(&arm.own, info) {
             Ok(()) => self.measure(row, arm, info, target),
             Err(error) => self.failed(row, &error.to_string()),
         }
@@ -252,7 +213,7 @@ impl<'a> Table<'a, '_> {
         for row in planned.left() {
             let (arm, name) = (&planned.arms[row.run], Self::name(row.order));
             let who = format!("run {}", planned.document.runs[row.run]);
-            let made = Made { who: &who, arm, turns: &arm.turns, name: &name };
+            let made = Made { who: &who, arm, lever_set: &arm.lever_set, name: &name };
             let watch = &mut *self.watch;
             let up = maker.make(&made, &self.clock, &mut |what| watch(Progress::Server(what)));
             match up {
@@ -284,7 +245,7 @@ impl<'a> Table<'a, '_> {
     ) -> Result<(), ProveError> {
         let settle = Duration::from_secs_f64(self.planned.document.settle_s);
         let load =
-            Load { plan: &arm.plan, work: &arm.work, target, client: arm.turns.client.clone(), settle };
+            Load { plan: &arm.plan, work: &arm.work, target, client: arm.lever_set.client.clone(), settle };
         let at_s = self.at_s();
         let place = Row { order: row.order, start: 0, block: row.block, arm: Role::Treatment };
         match slice::measure(&load, place, &self.clock, self.options.stop) {

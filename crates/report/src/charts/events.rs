@@ -19,16 +19,16 @@ pub fn marks(runs: &[RunView<'_>]) -> Vec<Mark> {
     marks
 }
 
-/// The marks in a sentence, for print and for readers who cannot see them; `None` without any.
+/// The marks in a sentence, for print and screen readers; `None` without any.
 pub fn marked(runs: &[RunView<'_>]) -> Option<String> {
     let [run] = runs else { return None };
     let all = all(run);
-    let told: Vec<String> = all.iter().take(MOST).map(|m| m.text.clone()).collect();
+    let reported: Vec<String> = all.iter().take(MOST).map(|m| m.text.clone()).collect();
     let more = match all.len().checked_sub(MOST) {
         Some(more) if more > 0 => format!("; {more} more are not marked"),
         _ => String::new(),
     };
-    (!told.is_empty()).then(|| format!("Marked by dotted lines: {}{more}.", told.join("; ")))
+    (!reported.is_empty()).then(|| format!("Marked by dotted lines: {}{more}.", reported.join("; ")))
 }
 
 fn all(run: &RunView<'_>) -> Vec<Mark> {

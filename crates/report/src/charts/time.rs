@@ -242,8 +242,8 @@ fn reconnects(bucket: &Bucket<'_>) -> f64 {
 }
 
 fn sentences(all: [Option<String>; 2]) -> Option<String> {
-    let said: Vec<String> = all.into_iter().flatten().collect();
-    (!said.is_empty()).then(|| said.join(" "))
+    let reported: Vec<String> = all.into_iter().flatten().collect();
+    (!reported.is_empty()).then(|| reported.join(" "))
 }
 
 fn note(timelines: &[Timeline<'_>]) -> Option<String> {

@@ -73,7 +73,7 @@ pub fn html(title: &str, about: &[String], flames: &[Flame<'_>]) -> String {
                 @if part.total > 0.0 {
                     button type="button" id={ "reset-" (nth) } hidden { "All of it" }
                     svg id={ "graph-" (nth) } role="img" aria-label={ "Flame graph: " (flame.title) } {}
-                    p.told id={ "told-" (nth) } aria-live="polite" {}
+                    p.reported id={ "told-" (nth) } aria-live="polite" {}
                     (table(part))
                 } @else {
                     button type="button" id={ "reset-" (nth) } hidden {}

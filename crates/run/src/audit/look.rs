@@ -26,7 +26,7 @@ pub fn look(plan: &AuditPlan<'_>, stop: &Cancel, watch: &mut Watch<'_>) -> Resul
     let open = match &plan.source {
         FactSource::Server(target) => {
             if let Target::Private(private) = target {
-                private.turns.check_no_load()?;
+                private.lever_set.check_no_load()?;
             }
             with_target(target, stop, watch, |up, _| server(up.connect, options))?
         }

@@ -4,7 +4,7 @@ use mydyno_model::plan::{CapacityPlan, Plan};
 use mydyno_model::record::End;
 use mydyno_model::summary::{CapacitySummary, CapacityTrial, StepSummary};
 
-use super::{Next, Requirements, Settings, Trial, Why, claim, next, round};
+use super::{EndReason, Next, Requirements, Settings, Trial, claim, next, round};
 
 /// Share of its window below which a trial that was cut short is ignored.
 const WHOLE: f64 = 0.9;
@@ -89,13 +89,13 @@ impl<'a> Search<'a> {
     fn end(&self, steps: &[StepSummary], end: &End) -> String {
         let percent = self.plan.resolution * 100.0;
         match self.next(steps) {
-            Some(Next::Done(Why::Found)) => {
+            Some(Next::Done(EndReason::Found)) => {
                 format!(
                     "found: the rates on both sides were measured more than once and are at most {percent} % apart"
                 )
             }
-            Some(Next::Done(Why::NothingHeld)) => "no rate held, however low".to_owned(),
-            Some(Next::Done(Why::OutOfTrials)) => {
+            Some(Next::Done(EndReason::NothingHeld)) => "no rate held, however low".to_owned(),
+            Some(Next::Done(EndReason::OutOfTrials)) => {
                 format!("not found within {} steps", self.plan.most_steps)
             }
             Some(Next::Measure(_)) | None => match end {

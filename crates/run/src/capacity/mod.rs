@@ -49,12 +49,12 @@ pub enum Next {
     /// Measure this rate.
     Measure(f64),
     /// The search is finished.
-    Done(Why),
+    Done(EndReason),
 }
 
 /// The reason why a search is finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum EndReason {
     /// Both edges were measured twice and are as close as requested.
     Found,
     /// No rate held, not even the lowest.
@@ -129,7 +129,11 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
     let (low, high) = edges(&rates);
     let left = settings.most_trials.saturating_sub(trials.len());
     if left == 0 {
-        return Next::Done(if finished(settings, low, high) { Why::Found } else { Why::OutOfTrials });
+        return Next::Done(if finished(settings, low, high) {
+            EndReason::Found
+        } else {
+            EndReason::OutOfTrials
+        });
     }
     // The last trial is reserved for confirming the claim: a rate that held once is measured again.
     if let Some(low) = low.filter(|low| left == 1 && !low.is_settled()) {
@@ -140,7 +144,7 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
         (Some(low), None) => Next::Measure(round(low.per_s * 2.0)),
         (None, Some(high)) => {
             if high.per_s < settings.from_per_s * 0.5f64.powi(MOST_HALVINGS) {
-                Next::Done(Why::NothingHeld)
+                Next::Done(EndReason::NothingHeld)
             } else {
                 Next::Measure(round(high.per_s / 2.0))
             }
@@ -149,7 +153,7 @@ pub fn next(settings: &Settings, trials: &[Trial]) -> Next {
             Some(middle) => Next::Measure(middle),
             None if !high.is_settled() => Next::Measure(high.per_s),
             None if !low.is_settled() => Next::Measure(low.per_s),
-            None => Next::Done(Why::Found),
+            None => Next::Done(EndReason::Found),
         },
     }
 }
@@ -189,7 +193,7 @@ mod tests {
     const SETTINGS: Settings = Settings { from_per_s: 100.0, resolution: 0.05, most_trials: 40 };
 
     /// Searches a server that holds up to a given rate; returns the measured rates.
-    fn search(holds: impl Fn(f64, usize) -> bool) -> (Vec<Trial>, Why) {
+    fn search(holds: impl Fn(f64, usize) -> bool) -> (Vec<Trial>, EndReason) {
         let mut trials: Vec<Trial> = Vec::new();
         loop {
             match next(&SETTINGS, &trials) {
@@ -209,7 +213,7 @@ mod tests {
     #[test]
     fn the_rate_is_doubled_then_bisected_then_both_edges_are_measured_again() {
         let (trials, why) = search(|rate, _| rate <= 700.0);
-        assert_eq!(why, Why::Found);
+        assert_eq!(why, EndReason::Found);
         assert_eq!(measured(&trials), [100.0, 200.0, 400.0, 800.0, 600.0, 700.0, 750.0, 725.0, 725.0, 700.0]);
         let claim = claim(&trials);
         assert_eq!((claim.holds_per_s, claim.breaks_per_s), (Some(700.0), Some(725.0)));
@@ -226,7 +230,7 @@ mod tests {
     #[test]
     fn when_nothing_holds_nothing_is_claimed() {
         let (trials, why) = search(|_, _| false);
-        assert_eq!(why, Why::NothingHeld);
+        assert_eq!(why, EndReason::NothingHeld);
         assert_eq!(claim(&trials).holds_per_s, None);
     }
 
@@ -234,7 +238,7 @@ mod tests {
     fn one_bad_measurement_does_not_decide() {
         for bad in 0..10 {
             let (trials, why) = search(|rate, n| rate <= 700.0 && n != bad);
-            assert_eq!(why, Why::Found, "{bad}");
+            assert_eq!(why, EndReason::Found, "{bad}");
             let holds = claim(&trials).holds_per_s.unwrap();
             assert!((666.0..=700.0).contains(&holds), "after a bad trial {bad}: {holds} of {trials:?}");
         }
@@ -257,7 +261,7 @@ mod tests {
             trials.push(Trial { rate_per_s, held: rate_per_s <= 700.0 });
         }
         assert_eq!(measured(&trials), [100.0, 200.0, 400.0, 800.0, 400.0]);
-        assert_eq!(next(&settings, &trials), Next::Done(Why::OutOfTrials));
+        assert_eq!(next(&settings, &trials), Next::Done(EndReason::OutOfTrials));
         assert!(claim(&trials).confirmed);
     }
 

@@ -2,7 +2,7 @@
 
 use mydyno_stats::Rng;
 
-use super::{Next, Settings, Trial, Why, claim, next};
+use super::{EndReason, Next, Settings, Trial, claim, next};
 
 /// A queue with `servers` servers that each take `service_s`: Erlang's C, and the tail of its waiting time.
 struct Queue {
@@ -49,7 +49,7 @@ impl Queue {
 
 const LIMIT_S: f64 = 0.02;
 
-fn search(settings: &Settings, mut holds: impl FnMut(f64) -> bool) -> (Vec<Trial>, Why) {
+fn search(settings: &Settings, mut holds: impl FnMut(f64) -> bool) -> (Vec<Trial>, EndReason) {
     let mut trials = Vec::new();
     loop {
         match next(settings, &trials) {
@@ -75,7 +75,7 @@ fn the_capacity_of_a_noisy_queue_is_found_from_any_first_rate() {
             let measured = |rate: f64| queue.p99_s(rate) * (0.1 * random.normal()).exp();
             let mut measured = measured;
             let (trials, why) = search(&settings(from), |rate| measured(rate) < LIMIT_S);
-            assert_eq!(why, Why::Found, "{trials:?}");
+            assert_eq!(why, EndReason::Found, "{trials:?}");
             let claim = claim(&trials);
             let rate = claim.holds_per_s.unwrap();
             let held = trials.iter().filter(|t| t.rate_per_s == rate && t.held).count();

@@ -1,6 +1,6 @@
 //! Simulated benches whose results follow from arithmetic: bounds, stalls, outages and interruptions.
 
-use mydyno_load::simulation::{ServerScript, ServiceTime, Simulation, Stretch};
+use mydyno_load::simulation::{Period, ServerScript, ServiceTime, Simulation};
 use mydyno_model::record::{End, EventKind, Phase};
 use mydyno_stats::Rng;
 
@@ -69,7 +69,7 @@ fn percentiles_of_an_open_loop_hold_the_wait_of_a_stall() {
         let random = &mut Rng::from_seed(seed);
         let (rate, connections) = (random.between(100, 400) as f64, random.between(4, 12));
         let (stall_ms, time_s) = (random.between(500, 1_500), 8.0);
-        let stall = Stretch { from_ns: random.between(1, 4) * S, length_ns: stall_ms * MS };
+        let stall = Period { from_ns: random.between(1, 4) * S, length_ns: stall_ms * MS };
         let server = ServerScript { slots: 64, stalls: vec![stall], ..ServerScript::default() };
         let request = Request {
             connections: text(connections),
@@ -116,7 +116,7 @@ fn sweep() -> Request {
 
 #[test]
 fn connections_that_are_lost_in_one_step_are_there_in_the_next() {
-    let outage = Stretch { from_ns: 6 * S, length_ns: S / 2 };
+    let outage = Period { from_ns: 6 * S, length_ns: S / 2 };
     let ran = run(sweep(), ServerScript { outages: vec![outage], ..ServerScript::default() });
     assert_eq!(ran.ended.summary.end, End::Complete);
     let reconnects: Vec<u64> = ran.steps().iter().map(|step| step.reconnects).collect();
@@ -130,7 +130,7 @@ fn connections_that_are_lost_in_one_step_are_there_in_the_next() {
 #[test]
 fn a_server_that_is_away_when_a_step_begins_ends_the_run_and_keeps_the_steps_before() {
     let away = |from_s: f64| {
-        let outage = Stretch { from_ns: (from_s * 1e9) as u64, length_ns: 100 * S };
+        let outage = Period { from_ns: (from_s * 1e9) as u64, length_ns: 100 * S };
         ServerScript { outages: vec![outage], ..ServerScript::default() }
     };
     let sound = run(sweep(), ServerScript::default());

@@ -1,6 +1,6 @@
 //! The search for capacity on simulated servers of known capacity.
 
-use mydyno_load::simulation::{ServerScript, ServiceTime, Simulation, Stretch};
+use mydyno_load::simulation::{Period, ServerScript, ServiceTime, Simulation};
 use mydyno_model::summary::CapacitySummary;
 use mydyno_stats::Rng;
 
@@ -108,7 +108,7 @@ fn a_stall_in_one_trial_does_not_lower_the_capacity() {
     for_seeds(30, |seed| {
         let random = &mut Rng::from_seed(seed);
         let mut knee = Knee::random(random);
-        knee.server.stalls = vec![Stretch {
+        knee.server.stalls = vec![Period {
             from_ns: random.between(0, 40_000 * MS),
             length_ns: random.between(200, 900) * MS,
         }];

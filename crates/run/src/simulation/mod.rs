@@ -23,14 +23,14 @@ use mydyno_wire::{ConnectOptions, Endpoint, WireError};
 use mydyno_workload::Workload;
 use time::OffsetDateTime;
 
-use crate::course::{self, How};
+use crate::course::{self, CourseEnd};
 use crate::error::RunError;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::request::{Machine, Request, Resolved, resolve};
 use crate::server::LoadedServer;
 use crate::steps::{NumberedStep, StepVisitor, Work};
-use crate::tables::Place;
+use crate::tables::LoadSite;
 use crate::trial::{Ended, finish};
 use crate::writer::{self, Writer};
 
@@ -87,7 +87,7 @@ impl Bench {
         };
         let plan = resolved.draft.on(target, OffsetDateTime::UNIX_EPOCH);
         let connect = ConnectOptions::new(Endpoint::Unix("/simulated".into()), "simulated");
-        let place = Place { plan: &plan, options: &resolved.options, work: &work, connect: &connect };
+        let place = LoadSite { plan: &plan, options: &resolved.options, work: &work, connect: &connect };
         let manifest = Manifest {
             header: Header::of::<Manifest>(OffsetDateTime::UNIX_EPOCH),
             run: "simulated".to_owned(),
@@ -115,7 +115,7 @@ impl Bench {
         let (no_samples, samples) = channel();
         drop(no_samples);
         let mut recording = Recording::new(place, &manifest, &server, &mut writer, &samples, &mut watch);
-        let how: How = course::run(&mut recording, &AtomicBool::new(false))?;
+        let how: CourseEnd = course::run(&mut recording, &AtomicBool::new(false))?;
         let ended = finish(folder, writer, server.clock(), how, &plan)?;
         let record = crate::folder::read(folder)?;
         Ok(Ran { ended, record, seen, begun, served: server.served() })
@@ -146,13 +146,13 @@ impl LoadedServer for SimulatedServer {
         SimulatedServer::clock(self)
     }
 
-    fn restore_tables(&self, _: Place<'_>) -> Result<(), RunError> {
+    fn restore_tables(&self, _: LoadSite<'_>) -> Result<(), RunError> {
         Ok(())
     }
 
     fn load(
         &self,
-        place: Place<'_>,
+        place: LoadSite<'_>,
         step: &NumberedStep<'_>,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(StepEvent),
@@ -160,7 +160,7 @@ impl LoadedServer for SimulatedServer {
         place.work.visit(step, NO_SERVER, SimulatedLoad { server: self, stop, sink })
     }
 
-    fn unreachable(&self, _: Place<'_>) -> Option<WireError> {
+    fn unreachable(&self, _: LoadSite<'_>) -> Option<WireError> {
         let refused = || std::io::ErrorKind::ConnectionRefused.into();
         self.is_away().then(|| WireError::Io { during: "connecting", source: refused() })
     }

@@ -1,6 +1,6 @@
 //! Random benches on random servers: properties of every run, whatever the server does.
 
-use mydyno_load::simulation::{ServerScript, ServiceTime, Simulation, Stretch};
+use mydyno_load::simulation::{Period, ServerScript, ServiceTime, Simulation};
 use mydyno_model::record::{End, EventKind, Interval, Phase};
 use mydyno_model::summary::BoundSummary;
 use mydyno_stats::{Distribution, Histogram, Rng};
@@ -68,8 +68,8 @@ fn simulation(seed: u64, random: &mut Rng) -> Simulation {
         },
         network_ns: random.between(5_000, 300_000),
         connect_ns: random.between(100_000, 50 * MS),
-        stalls: stretches(random, 3, 800),
-        outages: stretches(random, 5, 700),
+        stalls: periods(random, 3, 800),
+        outages: periods(random, 5, 700),
         errors: one_in(random, 4).then(|| (random.f64() * 0.2, if one_in(random, 2) { 1213 } else { 1146 })),
         cuts: share(random, 5),
         silences: share(random, 8) / 10.0,
@@ -79,17 +79,17 @@ fn simulation(seed: u64, random: &mut Rng) -> Simulation {
     Simulation {
         seed,
         server,
-        client_stalls: stretches(random, 8, 400),
+        client_stalls: periods(random, 8, 400),
         interrupt_at_ns: one_in(random, 6).then(|| random.between(0, RUN_MS * MS)),
     }
 }
 
 /// A period of the run, in one of `n` cases.
-fn stretches(random: &mut Rng, n: u64, longest_ms: u64) -> Vec<Stretch> {
+fn periods(random: &mut Rng, n: u64, longest_ms: u64) -> Vec<Period> {
     if !one_in(random, n) {
         return Vec::new();
     }
-    vec![Stretch { from_ns: random.between(0, RUN_MS * MS), length_ns: random.between(MS, longest_ms * MS) }]
+    vec![Period { from_ns: random.between(0, RUN_MS * MS), length_ns: random.between(MS, longest_ms * MS) }]
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub fn crash(
     crash: &Crash,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<CrashReport, SandboxError> {
-    let arrangement = &crash.server.turns.arrangement;
+    let arrangement = &crash.server.lever_set.arrangement;
     if crash.by == CrashBy::PowerCut && !arrangement.is_emulated() {
         return Err(bad("disk.medium", "file", "emulated, for a power cut: give disk.file_system as well"));
     }
@@ -296,7 +296,7 @@ fn kill(site: &Site, purpose: &str) -> Result<(), SandboxError> {
 }
 
 fn power_on(site: &Site, crash: &Crash, folder: &Path, purpose: &str) -> Result<Option<Disk>, SandboxError> {
-    let arrangement = &crash.server.turns.arrangement;
+    let arrangement = &crash.server.lever_set.arrangement;
     let Some(spec) = &arrangement.disk else { return Ok(None) };
     let disk = disk_folder(site, folder, purpose).power_on(spec)?;
     set_queue(site, arrangement, &disk.device, purpose)?;
@@ -324,7 +324,7 @@ fn start_again(
     fs::rename(&log, log.with_extension("log.before")).map_err(|e| SandboxError::io("rename", &log, e))?;
     folder.write_private(&folder.init_file(), &init_statements(&install.engine, password))?;
     let start_options =
-        StartOptions { settings: &settings, arrangement: &spec.turns.arrangement, group: None };
+        StartOptions { settings: &settings, arrangement: &spec.lever_set.arrangement, group: None };
     let ready = start(site, &install, &start_options, folder, purpose, password, progress)?;
     let Some(mut description) = folder.load()? else {
         return Err(SandboxError::NoSuchServer { name: spec.name.clone(), known: vec![] });
@@ -344,13 +344,13 @@ mod tests {
     fn too_few_commits_are_told_with_the_error_of_a_connection_or_the_time_that_was_over() {
         let progress =
             [(3, 4), (0, 0), (5, 5)].map(|(acknowledged, sent)| count::Progress { acknowledged, sent });
-        let said = |why| {
+        let reported = |why| {
             let ended = Ended { progress: progress.to_vec(), why };
             too_few(&ended, 1000, Duration::from_millis(300_004)).to_string()
         };
-        assert!(said(None).starts_with("only 8 of 1000 commits were acknowledged"), "{}", said(None));
-        assert!(said(None).contains("300 s were over"), "{}", said(None));
+        assert!(reported(None).starts_with("only 8 of 1000 commits were acknowledged"), "{}", reported(None));
+        assert!(reported(None).contains("300 s were over"), "{}", reported(None));
         let full = WireError::Unsupported("the table is full".to_owned());
-        assert!(said(Some(full)).contains("ended: the table is full"));
+        assert!(reported(Some(full)).contains("ended: the table is full"));
     }
 }

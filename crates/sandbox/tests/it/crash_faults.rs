@@ -11,19 +11,19 @@ use mydyno_sandbox::crash::{Crash, crash};
 use mydyno_sandbox::{Progress, SandboxError, Spec, connect_options, list};
 use mydyno_wire::Client;
 
-use crate::ground::Ground;
+use crate::scratch::Scratch;
 use crate::whole_host::whole_host;
 
 /// A crash test with an intervention: while the load runs, before the crash, or before the server starts again.
 fn crash_with(
-    ground: &Ground,
+    scratch: &Scratch,
     commits: u64,
     cancelled: &AtomicBool,
     mut at: impl FnMut(&str),
 ) -> Result<CrashReport, SandboxError> {
     let server = Spec { name: "c".to_owned(), ..Spec::default() };
     let wanted = Crash { server, levers: vec![], by: CrashBy::Kill, commits, connections: 4 };
-    let site = ground.site().cancelled_by(cancelled);
+    let site = scratch.site().cancelled_by(cancelled);
     let mut crashing = false;
     let done = crash(&site, &wanted, &mut |progress| match progress {
         Progress::Loading { .. } => at("load"),
@@ -34,16 +34,16 @@ fn crash_with(
         Progress::Starting { .. } if crashing => at("start"),
         _ => {}
     });
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
     done
 }
 
-fn server(ground: &Ground) -> ServerInfo {
-    list(&ground.host.state, ground.host.machine()).unwrap().remove(0)
+fn server(scratch: &Scratch) -> ServerInfo {
+    list(&scratch.host.state, scratch.host.machine()).unwrap().remove(0)
 }
 
-fn execute(ground: &Ground, statements: &[&str]) {
-    let mut client = Client::connect(&connect_options(&server(ground)).unwrap()).unwrap();
+fn execute(scratch: &Scratch, statements: &[&str]) {
+    let mut client = Client::connect(&connect_options(&server(scratch)).unwrap()).unwrap();
     for statement in statements {
         client.execute(statement).unwrap();
     }
@@ -52,10 +52,10 @@ fn execute(ground: &Ground, statements: &[&str]) {
 #[test]
 fn a_load_that_ends_early_is_no_crash_and_its_error_is_told() {
     let _one = whole_host();
-    let ground = Ground::new();
+    let scratch = Scratch::new();
     let drop = "DROP TABLE mydyno_crash.ledger_b";
-    let done = crash_with(&ground, 20_000, &AtomicBool::new(false), |moment| match moment {
-        "load" => execute(&ground, &[drop]),
+    let done = crash_with(&scratch, 20_000, &AtomicBool::new(false), |moment| match moment {
+        "load" => execute(&scratch, &[drop]),
         moment => panic!("it went on to {moment}"),
     });
     let error = done.unwrap_err();
@@ -66,26 +66,26 @@ fn a_load_that_ends_early_is_no_crash_and_its_error_is_told() {
 #[test]
 fn a_table_that_is_gone_is_empty_and_one_that_cannot_be_read_leaves_unknown_what_is_lost() {
     let _one = whole_host();
-    let ground = Ground::new();
+    let scratch = Scratch::new();
     let never = AtomicBool::new(false);
-    let gone = crash_with(&ground, 20, &never, |moment| {
+    let gone = crash_with(&scratch, 20, &never, |moment| {
         if moment == "crash" {
-            execute(&ground, &["DROP DATABASE mydyno_crash"]);
+            execute(&scratch, &["DROP DATABASE mydyno_crash"]);
         }
     });
     let gone = gone.unwrap();
     assert_eq!((gone.lost, gone.not_recovered.as_ref()), (Some(gone.acknowledged), None), "{gone:?}");
 
-    let ground = Ground::new();
+    let scratch = Scratch::new();
     // A view of a missing table fails as a damaged table does: the server answers with an error.
     let break_one = [
         "RENAME TABLE mydyno_crash.ledger_a TO mydyno_crash.other",
         "CREATE VIEW mydyno_crash.ledger_a AS SELECT * FROM mydyno_crash.other",
         "DROP TABLE mydyno_crash.other",
     ];
-    let broken = crash_with(&ground, 20, &never, |moment| {
+    let broken = crash_with(&scratch, 20, &never, |moment| {
         if moment == "crash" {
-            execute(&ground, &break_one);
+            execute(&scratch, &break_one);
         }
     });
     let broken = broken.unwrap();
@@ -97,10 +97,10 @@ fn a_table_that_is_gone_is_empty_and_one_that_cannot_be_read_leaves_unknown_what
 #[test]
 fn of_a_server_that_does_not_come_back_it_is_unknown_what_is_lost() {
     let _one = whole_host();
-    let ground = Ground::new();
-    let report = crash_with(&ground, 20, &AtomicBool::new(false), |moment| {
+    let scratch = Scratch::new();
+    let report = crash_with(&scratch, 20, &AtomicBool::new(false), |moment| {
         if moment == "start" {
-            let file = Path::new(&server(&ground).datadir).join("ibdata1");
+            let file = Path::new(&server(&scratch).datadir).join("ibdata1");
             OpenOptions::new().write(true).open(file).unwrap().set_len(4096).unwrap();
         }
     });
@@ -113,9 +113,9 @@ fn of_a_server_that_does_not_come_back_it_is_unknown_what_is_lost() {
 #[test]
 fn an_interruption_in_the_recovery_is_an_interruption() {
     let _one = whole_host();
-    let ground = Ground::new();
+    let scratch = Scratch::new();
     let cancelled = AtomicBool::new(false);
-    let done = crash_with(&ground, 20, &cancelled, |moment| {
+    let done = crash_with(&scratch, 20, &cancelled, |moment| {
         cancelled.store(moment == "start", Ordering::Relaxed);
     });
     assert!(matches!(done, Err(SandboxError::Interrupted)), "{done:?}");

@@ -10,23 +10,23 @@ use mydyno_model::crash::{CrashBy, CrashReport};
 use mydyno_sandbox::Spec;
 use mydyno_sandbox::crash::{Crash, crash};
 
-use crate::ground::{Ground, turns};
+use crate::scratch::{Scratch, lever_set};
 use crate::whole_host::whole_host;
 
-fn report(ground: &Ground, by: CrashBy, commits: u64, levers: &[(&str, &str)]) -> CrashReport {
+fn report(scratch: &Scratch, by: CrashBy, commits: u64, levers: &[(&str, &str)]) -> CrashReport {
     let wanted: Vec<(String, String)> =
         levers.iter().map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
     let server = Spec {
         name: "c".to_owned(),
-        turns: turns(&wanted),
+        lever_set: lever_set(&wanted),
         allow_host_change: Some(AllowHostChange::by_the_user()),
         ..Spec::default()
     };
     let levers = levers.iter().map(|(id, value)| format!("{id}={value}")).collect();
     let wanted = Crash { server, levers, by, commits, connections: 8 };
-    let site = ground.site();
+    let site = scratch.site();
     let report = crash(&site, &wanted, &mut |_| {}).unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
     let ms = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |ms| format!("{ms:.0} ms"));
     let count = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
     println!(
@@ -49,8 +49,8 @@ fn commits(usual: u64) -> u64 {
     std::env::var("MYDYNO_COMMITS").map_or(usual, |n| n.parse().unwrap())
 }
 
-fn emulates(ground: &Ground) -> bool {
-    let checked = emulated::check(ground.host.machine()).and_then(|()| loops::check(ground.host.machine()));
+fn emulates(scratch: &Scratch) -> bool {
+    let checked = emulated::check(scratch.host.machine()).and_then(|()| loops::check(scratch.host.machine()));
     if let Err(lack) = &checked {
         println!("not tested: {lack}");
     }
@@ -74,9 +74,9 @@ pub fn service() -> Service {
 #[test]
 fn a_killed_server_loses_nothing_that_the_kernel_has() {
     let _one = whole_host();
-    let ground = Ground::new();
+    let scratch = Scratch::new();
     let report = report(
-        &ground,
+        &scratch,
         CrashBy::Kill,
         commits(1000),
         &[("option.innodb_flush_log_at_trx_commit", "2"), ("option.innodb_buffer_pool_size", "32M")],
@@ -89,8 +89,8 @@ fn a_killed_server_loses_nothing_that_the_kernel_has() {
 /// Report of a power cut of a server with durable settings on an emulated disk with ext4; `None` where such a disk is
 /// not possible.
 fn power_cut(mount: &[(&str, &str)], commits: u64) -> Option<CrashReport> {
-    let ground = Ground::new();
-    if !emulates(&ground) {
+    let scratch = Scratch::new();
+    if !emulates(&scratch) {
         return None;
     }
     let mut settings = vec![
@@ -100,7 +100,7 @@ fn power_cut(mount: &[(&str, &str)], commits: u64) -> Option<CrashReport> {
         ("option.innodb_buffer_pool_size", "32M"),
     ];
     settings.extend(mount);
-    Some(report(&ground, CrashBy::PowerCut, commits, &settings))
+    Some(report(&scratch, CrashBy::PowerCut, commits, &settings))
 }
 
 #[test]

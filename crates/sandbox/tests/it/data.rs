@@ -16,7 +16,7 @@ use mydyno_sandbox::data::{self, DataAtRest, Keeping};
 use mydyno_sandbox::{Progress, SandboxError, Site, Spec, connect_options, down, up};
 use mydyno_wire::Client;
 
-use crate::ground::{Ground, check_disk_of_data, host_in, keeping, shared_cache, turns};
+use crate::scratch::{Scratch, check_disk_of_data, host_in, keeping, lever_set, shared_cache};
 use crate::whole_host::whole_host;
 
 const PLAIN: Keeping = Keeping { room: None, plain: true };
@@ -24,8 +24,8 @@ const PLAIN: Keeping = Keeping { room: None, plain: true };
 const SPACE: u64 = 2 << 30;
 
 fn spec(name: &str) -> Spec {
-    let turns = turns(&[("option.innodb_log_file_size".to_owned(), "8M".to_owned())]);
-    Spec { name: name.to_owned(), turns, ..Spec::default() }
+    let lever_set = lever_set(&[("option.innodb_log_file_size".to_owned(), "8M".to_owned())]);
+    Spec { name: name.to_owned(), lever_set, ..Spec::default() }
 }
 
 fn from(name: &str, data: &DataAtRest) -> Spec {
@@ -52,23 +52,23 @@ fn three_rows(site: &Site, how: Keeping) -> DataAtRest {
 }
 
 /// The data; `None`, with a message, where they cannot have a disk.
-fn three_rows_on_a_disk(ground: &Ground) -> Option<DataAtRest> {
-    let machine = ground.host.machine();
+fn three_rows_on_a_disk(scratch: &Scratch) -> Option<DataAtRest> {
+    let machine = scratch.host.machine();
     if let Err(lack) = check_disk_of_data(machine) {
         println!("not tested: {lack}");
         return None;
     }
-    let free = room::free_bytes(ground.path()).unwrap();
+    let free = room::free_bytes(scratch.path()).unwrap();
     if free < SPACE {
-        println!("not tested: only {free} bytes are free below {}", ground.path().display());
+        println!("not tested: only {free} bytes are free below {}", scratch.path().display());
         return None;
     }
-    let kept = three_rows(&ground.site(), keeping(machine, 100 << 20));
+    let kept = three_rows(&scratch.site(), keeping(machine, 100 << 20));
     // A host whose own file system shares blocks needs no disk.
-    let host_shares = shares_blocks(ground.path());
-    assert_eq!(kept.info(&ground.site()).unwrap().disk.is_some(), !host_shares);
+    let host_shares = shares_blocks(scratch.path());
+    assert_eq!(kept.info(&scratch.site()).unwrap().disk.is_some(), !host_shares);
     if host_shares {
-        println!("not tested: {} is on a file system that shares blocks", ground.path().display());
+        println!("not tested: {} is on a file system that shares blocks", scratch.path().display());
         return None;
     }
     Some(kept)
@@ -89,25 +89,25 @@ fn device_of(path: impl AsRef<Path>) -> u64 {
 
 #[test]
 fn data_of_a_server_that_was_killed_are_not_at_rest() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let info = up(&site, &spec("killed"), &mut |_| {}).unwrap();
-    let machine = ground.host.machine();
+    let machine = scratch.host.machine();
     let server = machine.identify(info.pid.unwrap()).unwrap().unwrap();
     assert_eq!(end(machine, &server).unwrap(), Ended::Killed);
     let error = data::keep(&site, &info, "torn", PLAIN, &mut |_| {}).unwrap_err();
     assert!(matches!(error, SandboxError::NotStopped { .. }), "{error}");
     down(&site, "killed").unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn keeping_that_is_interrupted_leaves_the_server_with_its_data_and_can_be_tried_again() {
-    let ground = Ground::new();
-    let server = up(&ground.site(), &spec("first"), &mut |_| {}).unwrap();
+    let scratch = Scratch::new();
+    let server = up(&scratch.site(), &spec("first"), &mut |_| {}).unwrap();
     run(&server, "CREATE DATABASE d");
     let stop = AtomicBool::new(false);
-    let site = ground.site().cancelled_by(&stop);
+    let site = scratch.site().cancelled_by(&stop);
     let mut interrupt = |progress| {
         if matches!(progress, Progress::ShuttingDown) {
             stop.store(true, Ordering::Relaxed);
@@ -117,9 +117,9 @@ fn keeping_that_is_interrupted_leaves_the_server_with_its_data_and_can_be_tried_
     assert!(matches!(error, SandboxError::Interrupted), "{error}");
     stop.store(false, Ordering::Relaxed);
     assert_eq!(data::names(&site).unwrap(), [""; 0]);
-    assert_eq!(fs::read_dir(ground.path().join("state/data")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(scratch.path().join("state/data")).unwrap().count(), 0);
     let deadline = Instant::now() + Duration::from_secs(120);
-    let state = || mydyno_sandbox::list(&ground.host.state, ground.host.machine()).unwrap()[0].state;
+    let state = || mydyno_sandbox::list(&scratch.host.state, scratch.host.machine()).unwrap()[0].state;
     while state() != ServerState::Stopped {
         assert!(Instant::now() < deadline, "{:?}", state());
         std::thread::sleep(Duration::from_millis(10));
@@ -130,13 +130,13 @@ fn keeping_that_is_interrupted_leaves_the_server_with_its_data_and_can_be_tried_
     assert_eq!(run(&again, "SHOW DATABASES LIKE 'd'"), "d");
     down(&site, "again").unwrap();
     data::remove(&site, "three-rows").unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let kept = three_rows(&site, PLAIN);
     kept.verify(&site).unwrap();
     for arm in ["one", "two"] {
@@ -147,12 +147,12 @@ fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
         down(&site, arm).unwrap();
     }
     kept.verify(&site).unwrap();
-    let added = ground.path().join("state/data/three-rows/data/d/added");
+    let added = scratch.path().join("state/data/three-rows/data/d/added");
     fs::write(&added, "x").unwrap();
     let error = up(&site, &from("three", &kept), &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("d/added"), "{error}");
     fs::remove_file(&added).unwrap();
-    turn_a_bit(&ground.path().join("state/data/three-rows/data/d/t.ibd"));
+    turn_a_bit(&scratch.path().join("state/data/three-rows/data/d/t.ibd"));
     let error = kept.verify(&site).unwrap_err().to_string();
     assert!(error.contains("d/t.ibd"), "{error}");
     // The list of files and their lengths are unchanged; the content is compared where the stamp differs.
@@ -160,7 +160,7 @@ fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
     assert!(error.to_string().contains("d/t.ibd"), "{error}");
     data::remove(&site, "three-rows").unwrap();
     assert_eq!(data::names(&site).unwrap(), [""; 0]);
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 fn turn_a_bit(file: &Path) {
@@ -171,13 +171,13 @@ fn turn_a_bit(file: &Path) {
 
 #[test]
 fn where_the_host_cannot_share_blocks_servers_share_those_of_a_disk_that_is_mounted_while_one_lives_on_it() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let _alone = whole_host();
-    let Some(kept) = three_rows_on_a_disk(&ground) else { return };
-    assert_eq!(ground.traces(), [""; 0], "nothing is mounted that nobody uses");
+    let Some(kept) = three_rows_on_a_disk(&scratch) else { return };
+    assert_eq!(scratch.traces(), [""; 0], "nothing is mounted that nobody uses");
     kept.verify(&site).unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
     let servers = ["one", "two"].map(|arm| {
         let mut restored = None;
         let server = up(&site, &Spec { keep: arm == "one", ..from(arm, &kept) }, &mut |progress| {
@@ -188,7 +188,7 @@ fn where_the_host_cannot_share_blocks_servers_share_those_of_a_disk_that_is_moun
         .unwrap();
         let (files, shared) = restored.unwrap();
         assert!(files > 0 && shared == files, "{shared} of {files}");
-        assert_ne!(device_of(&server.datadir), device_of(ground.path()), "{}", server.datadir);
+        assert_ne!(device_of(&server.datadir), device_of(scratch.path()), "{}", server.datadir);
         run(&server, &format!("DELETE FROM d.t WHERE a = {}", if arm == "one" { 1 } else { 2 }));
         server
     });
@@ -201,9 +201,9 @@ fn where_the_host_cannot_share_blocks_servers_share_those_of_a_disk_that_is_moun
     assert!(error.contains("one") && error.contains("server down"), "{error}");
     down(&site, "two").unwrap();
     // The remaining one is kept on purpose, and so is the disk below it.
-    let done = ground.restore(false);
+    let done = scratch.restore(false);
     assert!(done.iter().all(|(_, state, _)| *state == RestoreState::LeftAlone), "{done:?}");
-    let changes = status(&ground.host.journal, ground.host.machine()).unwrap();
+    let changes = status(&scratch.host.journal, scratch.host.machine()).unwrap();
     assert_eq!(changes.len(), 5, "{changes:?}");
     for change in changes {
         assert!(
@@ -213,72 +213,72 @@ fn where_the_host_cannot_share_blocks_servers_share_those_of_a_disk_that_is_moun
     }
     assert_eq!(run(&servers[0], "SELECT COUNT(*) FROM d.t"), "2");
     down(&site, "one").unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
     kept.verify(&site).unwrap();
     let copied = up(&site, &Spec { copy_data: true, ..from("copied", &kept) }, &mut |_| {}).unwrap();
-    assert_eq!(device_of(&copied.datadir), device_of(ground.path()));
+    assert_eq!(device_of(&copied.datadir), device_of(scratch.path()));
     assert_eq!(run(&copied, "SELECT COUNT(*) FROM d.t"), "3");
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    assert!(!mounts.contains(ground.path().to_str().unwrap()), "nobody needs it any more");
+    assert!(!mounts.contains(scratch.path().to_str().unwrap()), "nobody needs it any more");
     down(&site, "copied").unwrap();
     data::remove(&site, "three-rows").unwrap();
-    assert!(!ground.path().join("state/data").exists());
-    assert_eq!(ground.traces(), [""; 0]);
+    assert!(!scratch.path().join("state/data").exists());
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn a_byte_that_changes_on_the_disk_of_kept_data_is_seen_and_the_disk_is_left() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let _alone = whole_host();
-    let Some(kept) = three_rows_on_a_disk(&ground) else { return };
+    let Some(kept) = three_rows_on_a_disk(&scratch) else { return };
     up(&site, &from("one", &kept), &mut |_| {}).unwrap();
-    turn_a_bit(&ground.path().join("state/data/three-rows/disk/data/d/t.ibd"));
+    turn_a_bit(&scratch.path().join("state/data/three-rows/disk/data/d/t.ibd"));
     down(&site, "one").unwrap();
     for seen in [kept.verify(&site), up(&site, &from("two", &kept), &mut |_| {}).map(drop)] {
         let error = seen.unwrap_err().to_string();
         assert!(error.contains("d/t.ibd") && error.contains("prepare them again"), "{error}");
-        assert_eq!(ground.traces(), [""; 0]);
+        assert_eq!(scratch.traces(), [""; 0]);
     }
 }
 
 #[test]
 fn a_server_with_a_disk_of_its_own_gets_a_copy_of_kept_data() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let _alone = whole_host();
-    let Some(kept) = three_rows_on_a_disk(&ground) else { return };
+    let Some(kept) = three_rows_on_a_disk(&scratch) else { return };
     let mut own = from("own", &kept);
     let levers = [("disk.file_system", "ext4"), ("disk.size", "256M"), ("option.innodb_log_file_size", "8M")];
-    own.turns = turns(&levers.map(|(id, value)| (id.to_owned(), value.to_owned())));
+    own.lever_set = lever_set(&levers.map(|(id, value)| (id.to_owned(), value.to_owned())));
     let server = up(&site, &own, &mut |_| {}).unwrap();
     assert_eq!(run(&server, "SELECT COUNT(*) FROM d.t"), "3");
     let table = fs::read_to_string("/proc/mounts").unwrap();
-    let mark = ground.path().to_str().unwrap();
+    let mark = scratch.path().to_str().unwrap();
     let mounts: Vec<&str> = table.lines().filter(|line| line.contains(mark)).collect();
     assert!(mounts.len() == 1 && mounts[0].contains("servers/own/disk ext4"), "{mounts:?}");
     down(&site, "own").unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn what_a_dead_command_or_somebody_else_left_of_the_disk_does_not_keep_the_next_server_from_it() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let _alone = whole_host();
-    let Some(kept) = three_rows_on_a_disk(&ground) else { return };
-    let point = ground.path().join("state/data/three-rows/disk");
+    let Some(kept) = three_rows_on_a_disk(&scratch) else { return };
+    let point = scratch.path().join("state/data/three-rows/disk");
     // Killed commands: their leases belong to processes that have ended.
     let mut commands = ["theirs", "mine"].map(|_| Command::new("sleep").arg("100").spawn().unwrap());
     let [theirs, mine] = commands.each_ref().map(|command| {
-        let lease = Lease::of_process(ground.host.machine(), command.id(), "prove").unwrap();
-        Host { lease, ..host_in(ground.path()) }
+        let lease = Lease::of_process(scratch.host.machine(), command.id(), "prove").unwrap();
+        Host { lease, ..host_in(scratch.path()) }
     });
     let server =
         up(&Site::new(&theirs).with_cache(shared_cache()), &from("theirs", &kept), &mut |_| {}).unwrap();
     commands[0].kill().unwrap();
     commands[0].wait().unwrap();
-    let machine = ground.host.machine();
+    let machine = scratch.host.machine();
     end(machine, &machine.identify(server.pid.unwrap()).unwrap().unwrap()).unwrap();
     // Another program unmounted the disk meanwhile, with folders of servers on it.
     assert!(Command::new("umount").arg(&point).status().unwrap().success());
@@ -288,19 +288,19 @@ fn what_a_dead_command_or_somebody_else_left_of_the_disk_does_not_keep_the_next_
     down(&their_site, "mine").unwrap();
     commands[1].kill().unwrap();
     commands[1].wait().unwrap();
-    let done = ground.restore(false);
+    let done = scratch.restore(false);
     assert!(done.iter().all(|(_, state, _)| *state == RestoreState::Restored), "{done:?}");
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
     kept.verify(&site).unwrap();
 }
 
 #[test]
 fn a_disk_stays_mounted_while_somebody_reads_it_and_goes_with_the_last_one_whoever_mounted_it() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let _alone = whole_host();
-    let Some(kept) = three_rows_on_a_disk(&ground) else { return };
-    let disk = ground.path().join("state/data/three-rows/disk");
+    let Some(kept) = three_rows_on_a_disk(&scratch) else { return };
+    let disk = scratch.path().join("state/data/three-rows/disk");
     let is_mounted = || fs::read_to_string("/proc/self/mountinfo").unwrap().contains(disk.to_str().unwrap());
     // A reader holds the lock of the data.
     let reading = || {
@@ -310,8 +310,8 @@ fn a_disk_stays_mounted_while_somebody_reads_it_and_goes_with_the_last_one_whoev
     };
     for dies in [false, true] {
         let mut command = Command::new("sleep").arg("600").spawn().unwrap();
-        let lease = Lease::of_process(ground.host.machine(), command.id(), "prove").unwrap();
-        let theirs = Host { lease, ..host_in(ground.path()) };
+        let lease = Lease::of_process(scratch.host.machine(), command.id(), "prove").unwrap();
+        let theirs = Host { lease, ..host_in(scratch.path()) };
         let their_site = Site::new(&theirs).with_cache(shared_cache());
         up(&their_site, &from("theirs", &kept), &mut |_| {}).unwrap();
         let reader = reading();
@@ -320,12 +320,12 @@ fn a_disk_stays_mounted_while_somebody_reads_it_and_goes_with_the_last_one_whoev
         if dies {
             command.kill().unwrap();
             command.wait().unwrap();
-            let done = ground.restore(false);
+            let done = scratch.restore(false);
             assert!(done.len() == 2 && is_mounted(), "{done:?}");
             assert!(done.iter().all(|(_, state, _)| *state == RestoreState::LeftAlone), "{done:?}");
             assert!(done.iter().any(|(_, _, why)| why.contains("another command reads")), "{done:?}");
             drop(reader);
-            let done = ground.restore(false);
+            let done = scratch.restore(false);
             assert!(done.iter().all(|(_, state, _)| *state == RestoreState::Restored), "{done:?}");
         } else {
             drop(reader);
@@ -334,21 +334,21 @@ fn a_disk_stays_mounted_while_somebody_reads_it_and_goes_with_the_last_one_whoev
             command.wait().unwrap();
         }
         assert!(!is_mounted());
-        assert_eq!(ground.traces(), [""; 0]);
+        assert_eq!(scratch.traces(), [""; 0]);
     }
 }
 
 #[test]
 fn commands_that_come_and_go_at_the_same_time_share_one_disk() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let _alone = whole_host();
-    let Some(kept) = three_rows_on_a_disk(&ground) else { return };
+    let Some(kept) = three_rows_on_a_disk(&scratch) else { return };
     std::thread::scope(|scope| {
         for thread in 0..3 {
-            let (ground, kept) = (&ground, &kept);
+            let (scratch, kept) = (&scratch, &kept);
             scope.spawn(move || {
-                let site = ground.site();
+                let site = scratch.site();
                 for round in 0..3 {
                     let name = format!("s{thread}-{round}");
                     let server = up(&site, &from(&name, kept), &mut |_| {}).unwrap();
@@ -358,6 +358,6 @@ fn commands_that_come_and_go_at_the_same_time_share_one_disk() {
             });
         }
     });
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
     kept.verify(&site).unwrap();
 }

@@ -15,7 +15,7 @@ use mydyno_sandbox::data::Keeping;
 use mydyno_sandbox::{Progress, SandboxError, Spec, connect_options, data, down, up, variable};
 use mydyno_wire::Client;
 
-use crate::ground::{Ground, entries, turns};
+use crate::scratch::{Scratch, entries, lever_set};
 use crate::users::nobody;
 
 /// The available and requested engines with their base directories; `None` for the installed one.
@@ -44,7 +44,7 @@ fn spec(name: &str, basedir: Option<&PathBuf>) -> Spec {
     let small =
         [("option.loose_innodb_log_file_size", "8M"), ("option.loose_innodb_buffer_pool_size", "32M")];
     let small = small.map(|(id, value)| (id.to_owned(), value.to_owned()));
-    Spec { name: name.to_owned(), basedir: basedir.cloned(), turns: turns(&small), ..Spec::default() }
+    Spec { name: name.to_owned(), basedir: basedir.cloned(), lever_set: lever_set(&small), ..Spec::default() }
 }
 
 fn connect(info: &ServerInfo) -> Client {
@@ -52,8 +52,8 @@ fn connect(info: &ServerInfo) -> Client {
 }
 
 fn keeps_its_data(engine: &str, folder: Option<&PathBuf>) -> Result<(), SandboxError> {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let basedir = folder.map(|folder| basedir(folder));
     let first = up(&site, &spec("first", basedir.as_ref()), &mut |_| {})?;
     let mut client = connect(&first);
@@ -80,7 +80,7 @@ fn keeps_its_data(engine: &str, folder: Option<&PathBuf>) -> Result<(), SandboxE
     }
     kept.verify(&site)?;
     data::remove(&site, "three-rows")?;
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
     Ok(())
 }
 
@@ -89,18 +89,18 @@ fn keeps_its_data(engine: &str, folder: Option<&PathBuf>) -> Result<(), SandboxE
 fn every_engine_comes_back_from_a_kill_with_all_that_it_acknowledged() {
     let mut failed = Vec::new();
     for (engine, folder) in engines() {
-        let ground = Ground::new();
+        let scratch = Scratch::new();
         let mut server = spec("c", folder.map(|folder| basedir(&folder)).as_ref());
-        server.turns.options.push("innodb_flush_log_at_trx_commit=2".to_owned());
+        server.lever_set.options.push("innodb_flush_log_at_trx_commit=2".to_owned());
         let wanted = Crash { server, levers: vec![], by: CrashBy::Kill, commits: 100, connections: 4 };
-        match crash(&ground.site(), &wanted, &mut |_| {}) {
+        match crash(&scratch.site(), &wanted, &mut |_| {}) {
             Ok(report) if report.is_sound() && report.acknowledged >= 100 => {
                 println!("{engine}: lost {:?} of {}", report.lost, report.acknowledged);
             }
             Ok(report) => failed.push(format!("{engine}: {report:?}")),
             Err(error) => failed.push(format!("{engine}: {error}")),
         }
-        assert_eq!(ground.traces(), [""; 0], "{engine}");
+        assert_eq!(scratch.traces(), [""; 0], "{engine}");
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
@@ -109,18 +109,18 @@ fn every_engine_comes_back_from_a_kill_with_all_that_it_acknowledged() {
 /// outcome with a log that is written without syncs.
 fn waits_for_syncs(folder: Option<&PathBuf>) -> Result<String, SandboxError> {
     const COMMITS: u32 = 20;
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let basedir = folder.map(|folder| basedir(folder));
     let delay = Duration::from_millis(10);
     let with = |options: &[&str]| {
         let mut spec = spec("s", basedir.as_ref());
-        spec.turns.arrangement.sync_delay = Some(delay);
-        spec.turns.options.extend(options.iter().map(|option| (*option).to_owned()));
+        spec.lever_set.arrangement.sync_delay = Some(delay);
+        spec.lever_set.options.extend(options.iter().map(|option| (*option).to_owned()));
         spec
     };
     let info = up(&site, &with(&["innodb_flush_log_at_trx_commit=1"]), &mut |_| {})?;
-    let delayed = || sync_delay::delayed(&ground.host.state.servers().join("s")).unwrap();
+    let delayed = || sync_delay::delayed(&scratch.host.state.servers().join("s")).unwrap();
     let at_start = delayed();
     let mut client = connect(&info);
     client.query("CREATE DATABASE d").unwrap();
@@ -139,7 +139,7 @@ fn waits_for_syncs(folder: Option<&PathBuf>) -> Result<String, SandboxError> {
         Ok(_) => panic!("a log that is written without syncs was not noticed"),
     };
     let refused = format!("refused since {} {how}", path.file_name().unwrap().display());
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
     Ok(format!(
         "{at_start} syncs of the start and {of_commits} of {COMMITS} commits delayed, {elapsed:.0?} for these; O_DSYNC: {refused}"
     ))
@@ -161,8 +161,8 @@ fn every_engine_waits_for_delayed_syncs() {
 #[test]
 #[ignore = "needs the servers of tests/engines/fetch: make test-engines"]
 fn every_engine_reads_its_own_part_of_an_option_file_and_makes_of_it_what_it_says() {
-    let ground = Ground::new();
-    let file = ground.path().join("my.cnf");
+    let scratch = Scratch::new();
+    let file = scratch.path().join("my.cnf");
     let text = "[mysqld]\ndatadir=/var/lib/mysql\nmax_connections=41\nskip-name-resolve\nlong_query_time = 2.5 # slow\n\
                 sql_mode=\"ANSI,NO_ZERO_DATE\"\nlog-bin=/var/log/mysql/bin\nserver_id=7\nslow_query_log=on\n\
                 [mysqld-3.23]\nmax_connections=3\n[client]\nmax_connections=4\n";
@@ -171,9 +171,9 @@ fn every_engine_reads_its_own_part_of_an_option_file_and_makes_of_it_what_it_say
     let mut failed = Vec::new();
     for (engine, folder) in engines() {
         let basedir = folder.map(|folder| basedir(&folder));
-        let spec = Spec { name: "f".to_owned(), basedir, turns: turns(&wanted), ..Spec::default() };
-        let mut said = Vec::new();
-        let info = match up(&ground.site(), &spec, &mut |progress| said.push(progress)) {
+        let spec = Spec { name: "f".to_owned(), basedir, lever_set: lever_set(&wanted), ..Spec::default() };
+        let mut reported = Vec::new();
+        let info = match up(&scratch.site(), &spec, &mut |progress| reported.push(progress)) {
             Ok(info) => info,
             Err(error) => {
                 failed.push(format!("{engine}: {error}"));
@@ -183,7 +183,7 @@ fn every_engine_reads_its_own_part_of_an_option_file_and_makes_of_it_what_it_say
         let shown = ["max_connections", "long_query_time", "server_id", "log_bin", "slow_query_log"]
             .map(|name| variable::read(&info, name).unwrap());
         let mut left_out = Vec::new();
-        for progress in &said {
+        for progress in &reported {
             match progress {
                 Progress::OptionFile { left_out: these, .. } => left_out.extend(these.clone()),
                 Progress::Became { .. } => failed.push(format!("{engine}: {progress:?}")),
@@ -194,10 +194,10 @@ fn every_engine_reads_its_own_part_of_an_option_file_and_makes_of_it_what_it_say
             failed.push(format!("{engine}: {shown:?}, left out {left_out:?}"));
         }
         println!("{engine}: {}", shown.join(" "));
-        down(&ground.site(), "f").unwrap();
+        down(&scratch.site(), "f").unwrap();
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
@@ -205,19 +205,19 @@ fn every_engine_reads_its_own_part_of_an_option_file_and_makes_of_it_what_it_say
 fn every_engine_runs_as_another_user_and_comes_back_from_a_kill() {
     let mut failed = Vec::new();
     for (engine, folder) in engines() {
-        let ground = Ground::new();
-        let Some(user) = nobody(&ground) else { return };
+        let scratch = Scratch::new();
+        let Some(user) = nobody(&scratch) else { return };
         let mut server = spec("u", folder.map(|folder| basedir(&folder)).as_ref());
-        server.turns.arrangement.user = Some(user.name().to_owned());
+        server.lever_set.arrangement.user = Some(user.name().to_owned());
         let wanted = Crash { server, levers: vec![], by: CrashBy::Kill, commits: 20, connections: 2 };
-        match crash(&ground.site(), &wanted, &mut |_| {}) {
+        match crash(&scratch.site(), &wanted, &mut |_| {}) {
             Ok(report) if report.is_sound() && report.lost == Some(0) => {
                 println!("{engine}: back as {}", user.name())
             }
             Ok(report) => failed.push(format!("{engine}: {report:?}")),
             Err(error) => failed.push(format!("{engine}: {error}")),
         }
-        assert_eq!(ground.traces(), [""; 0], "{engine}");
+        assert_eq!(scratch.traces(), [""; 0], "{engine}");
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -12,10 +12,11 @@ use mydyno_host::{Host, Machine};
 use mydyno_model::change::RestoreState;
 use mydyno_model::server::ServerInfo;
 use mydyno_sandbox::data::{self, DataAtRest};
-use mydyno_sandbox::{SandboxError, ServerTurns, Site, Spec, down, up};
+use mydyno_sandbox::{SandboxError, ServerLevers, Site, Spec, down, up};
 
-use crate::ground::{
-    Ground, disk_service, entries, host_in, keeping, levers_of_this_machine, shared_cache, turns, why_not,
+use crate::scratch::{
+    Scratch, disk_service, entries, host_in, keeping, lever_set, levers_of_this_machine, shared_cache,
+    why_not,
 };
 use crate::whole_host::whole_host;
 
@@ -38,12 +39,12 @@ fn rounds() -> impl Iterator<Item = u64> {
 fn turns_levers_until_it_is_killed() {
     let Some(host) = host_of_child() else { return };
     let site = Site::new(&host).with_cache(shared_cache()).with_disk_service(disk_service());
-    let levers = turns(&levers_of_this_machine(host.machine()));
+    let levers = lever_set(&levers_of_this_machine(host.machine()));
     let kept = data::find(&site, KEPT).unwrap();
     for _ in rounds() {
         let spec = Spec {
             name: "k".to_owned(),
-            turns: levers.clone(),
+            lever_set: levers.clone(),
             allow_host_change: Some(AllowHostChange::by_the_user()),
             ..Spec::default()
         };
@@ -51,7 +52,7 @@ fn turns_levers_until_it_is_killed() {
         down(&site, "k").unwrap();
         // A server that uses the disk of kept data.
         let data = Some(kept.clone());
-        up(&site, &Spec { name: "d".to_owned(), data, turns: small(), ..Spec::default() }, &mut |_| {})
+        up(&site, &Spec { name: "d".to_owned(), data, lever_set: small(), ..Spec::default() }, &mut |_| {})
             .unwrap();
         down(&site, "d").unwrap();
     }
@@ -60,13 +61,13 @@ fn turns_levers_until_it_is_killed() {
 /// The name of kept data.
 const KEPT: &str = "kept";
 
-fn small() -> ServerTurns {
-    turns(&[("option.innodb_log_file_size".to_owned(), "8M".to_owned())])
+fn small() -> ServerLevers {
+    lever_set(&[("option.innodb_log_file_size".to_owned(), "8M".to_owned())])
 }
 
 /// A server that was shut down and is kept, to keep its data from.
 fn stopped_server(site: &Site) -> ServerInfo {
-    let spec = Spec { name: "seed".to_owned(), turns: small(), keep: true, ..Spec::default() };
+    let spec = Spec { name: "seed".to_owned(), lever_set: small(), keep: true, ..Spec::default() };
     let server = up(site, &spec, &mut |_| {}).unwrap();
     data::stop(site, &server).unwrap();
     server
@@ -90,14 +91,14 @@ fn kill_after(mut child: Child, instant: Duration, begun: impl Fn() -> bool) {
     child.wait().unwrap();
 }
 
-fn child(ground: &Ground, rounds: Option<u64>) -> Child {
-    child_at(ground, "turns_levers_until_it_is_killed", rounds)
+fn child(scratch: &Scratch, rounds: Option<u64>) -> Child {
+    child_at(scratch, "turns_levers_until_it_is_killed", rounds)
 }
 
-fn child_at(ground: &Ground, work: &str, rounds: Option<u64>) -> Child {
+fn child_at(scratch: &Scratch, work: &str, rounds: Option<u64>) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", &format!("kills::{work}")]);
-    command.env(FOLDER, ground.path()).stdin(Stdio::null()).stdout(Stdio::null());
+    command.env(FOLDER, scratch.path()).stdin(Stdio::null()).stdout(Stdio::null());
     if let Some(rounds) = rounds {
         command.env("MYDYNO_TEST_ROUNDS", rounds.to_string());
     }
@@ -105,8 +106,8 @@ fn child_at(ground: &Ground, work: &str, rounds: Option<u64>) -> Child {
 }
 
 /// Every value that a lever changes and that outlives a private server.
-fn values(ground: &Ground) -> Vec<(String, String)> {
-    let machine = ground.host.machine();
+fn values(scratch: &Scratch) -> Vec<(String, String)> {
+    let machine = scratch.host.machine();
     let mut names = setting::names(machine);
     let mut loops: Vec<String> =
         entries("/sys/block").iter().map(|e| e.file_name().unwrap().to_string_lossy().into_owned()).collect();
@@ -168,38 +169,38 @@ fn data_of_a_server(site: &Site) {
 fn after_a_kill_at_any_instant_every_lever_is_as_before() {
     let (kills, mut random) = kills_and_seed();
     let _alone = whole_host();
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     data_of_a_server(&site);
     // The template is made beforehand; then one round is timed.
-    assert!(child(&ground, Some(1)).wait().unwrap().success());
+    assert!(child(&scratch, Some(1)).wait().unwrap().success());
     let begin = Instant::now();
-    assert!(child(&ground, Some(1)).wait().unwrap().success());
+    assert!(child(&scratch, Some(1)).wait().unwrap().success());
     let round = begin.elapsed();
-    let levers = levers_of_this_machine(ground.host.machine());
+    let levers = levers_of_this_machine(scratch.host.machine());
     let names: Vec<&str> = levers.iter().map(|(id, _)| id.as_str()).collect();
     println!("one round takes {round:?}; levers: {}", names.join(" "));
-    let (before, groups_before) = (values(&ground), groups());
+    let (before, groups_before) = (values(&scratch), groups());
     let (mut clean, mut open_entries, mut restores_killed) = (0, 0, 0);
     let mut failures = Vec::new();
     for _ in 0..kills {
         let instant = round.mul_f64(next(&mut random));
-        let begun = || fs::metadata(ground.host.journal.path()).is_ok_and(|m| m.len() > 0);
-        kill_after(child(&ground, None), instant, begun);
-        open_entries += ground.host.journal.read().unwrap().open.len();
+        let begun = || fs::metadata(scratch.host.journal.path()).is_ok_and(|m| m.len() > 0);
+        kill_after(child(&scratch, None), instant, begun);
+        open_entries += scratch.host.journal.read().unwrap().open.len();
         if next(&mut random) < 0.5 {
-            let mut restorer = restorer(&ground);
+            let mut restorer = restorer(&scratch);
             std::thread::sleep(Duration::from_millis(40).mul_f64(next(&mut random)));
             restores_killed += usize::from(restorer.try_wait().unwrap().is_none());
             let _ = restorer.kill();
             restorer.wait().unwrap();
         }
-        let done = ground.restore(false);
+        let done = scratch.restore(false);
         let bad: Vec<_> = done.iter().filter(|(_, state, _)| *state != RestoreState::Restored).collect();
         let mut wrong: Vec<String> = bad.iter().map(|entry| format!("{entry:?}")).collect();
-        wrong.extend(ground.traces());
+        wrong.extend(scratch.traces());
         wrong.extend(groups().into_iter().filter(|g| !groups_before.contains(g)));
-        let after = values(&ground);
+        let after = values(&scratch);
         let changed = |(name, was): &&(String, String)| match after.iter().find(|(other, _)| other == name) {
             Some((_, now)) => now != was,
             // A device that another test has attached in the meantime.
@@ -211,7 +212,7 @@ fn after_a_kill_at_any_instant_every_lever_is_as_before() {
         } else {
             failures.push(format!("killed after {instant:?}: {wrong:#?}"));
             // Each further instant is tested on its own.
-            ground.clean();
+            scratch.clean();
         }
     }
     println!(
@@ -238,27 +239,27 @@ fn keeps_data_until_it_is_killed() {
 fn after_a_kill_at_any_instant_kept_data_are_whole_or_not_there() {
     let (kills, mut random) = kills_and_seed();
     let _alone = whole_host();
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let work = "keeps_data_until_it_is_killed";
     let seed = stopped_server(&site);
     let begin = Instant::now();
-    assert!(child_at(&ground, work, Some(1)).wait().unwrap().success());
+    assert!(child_at(&scratch, work, Some(1)).wait().unwrap().success());
     let round = begin.elapsed();
-    let kept_on_purpose = ground.traces();
+    let kept_on_purpose = scratch.traces();
     let (mut whole, mut gone) = (0, 0);
     for _ in 0..kills {
         let instant = round.mul_f64(next(&mut random));
         let begun = || {
-            let open = ground.host.journal.read().unwrap().open;
+            let open = scratch.host.journal.read().unwrap().open;
             open.iter().any(|open| open.entry.purpose == format!("data {KEPT}"))
         };
-        kill_after(child_at(&ground, work, None), instant, begun);
-        let done = ground.restore(false);
+        kill_after(child_at(&scratch, work, None), instant, begun);
+        let done = scratch.restore(false);
         let mark = format!("killed after {instant:?}: {done:?}");
         assert!(done.iter().all(|(_, state, _)| *state != RestoreState::Failed), "{mark}");
-        assert_eq!(ground.traces(), kept_on_purpose, "{mark}");
-        let left = entries(ground.host.state.path().join("data"));
+        assert_eq!(scratch.traces(), kept_on_purpose, "{mark}");
+        let left = entries(scratch.host.state.path().join("data"));
         match data::find(&site, KEPT) {
             Ok(kept) => {
                 kept.verify(&site).unwrap();
@@ -273,7 +274,7 @@ fn after_a_kill_at_any_instant_kept_data_are_whole_or_not_there() {
     }
     println!("SIGKILL while data are kept: {whole} times whole, {gone} times not there, of {kills}");
     down(&site, &seed.name).unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 /// The child: makes servers on the disk of kept data and ends them until it is killed. Does nothing without its
@@ -283,7 +284,7 @@ fn servers_come_and_go_on_kept_data_until_it_is_killed() {
     let Some(host) = host_of_child() else { return };
     let site = Site::new(&host).with_cache(shared_cache());
     let data = Some(data::find(&site, KEPT).unwrap());
-    let spec = Spec { name: "d".to_owned(), data, turns: small(), keep: true, ..Spec::default() };
+    let spec = Spec { name: "d".to_owned(), data, lever_set: small(), keep: true, ..Spec::default() };
     for _ in rounds() {
         up(&site, &spec, &mut |_| {}).unwrap();
         // The server exists for a while.
@@ -296,19 +297,19 @@ fn servers_come_and_go_on_kept_data_until_it_is_killed() {
 fn after_a_kill_at_any_instant_a_server_that_is_kept_lives_on_kept_data_or_nothing_is_left() {
     let (kills, mut random) = kills_and_seed();
     let _alone = whole_host();
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     data_of_a_server(&site);
     let work = "servers_come_and_go_on_kept_data_until_it_is_killed";
     let begin = Instant::now();
-    assert!(child_at(&ground, work, Some(1)).wait().unwrap().success());
+    assert!(child_at(&scratch, work, Some(1)).wait().unwrap().success());
     let round = begin.elapsed();
     let (mut lives, mut gone) = (0, 0);
     for _ in 0..kills {
         let instant = round.mul_f64(next(&mut random));
-        let begun = || fs::metadata(ground.host.journal.path()).is_ok_and(|m| m.len() > 0);
-        kill_after(child_at(&ground, work, None), instant, begun);
-        let done = ground.restore(false);
+        let begun = || fs::metadata(scratch.host.journal.path()).is_ok_and(|m| m.len() > 0);
+        kill_after(child_at(&scratch, work, None), instant, begun);
+        let done = scratch.restore(false);
         let mark = format!("killed after {instant:?}: {done:?}");
         let stays: Vec<_> = done.iter().filter(|(_, state, _)| *state != RestoreState::Restored).collect();
         if stays.is_empty() {
@@ -319,7 +320,7 @@ fn after_a_kill_at_any_instant_a_server_that_is_kept_lives_on_kept_data_or_nothi
             lives += 1;
             down(&site, "d").unwrap();
         }
-        assert_eq!(ground.traces(), [""; 0], "{mark}");
+        assert_eq!(scratch.traces(), [""; 0], "{mark}");
     }
     println!(
         "SIGKILL while servers come and go on kept data: {lives} times one lives, {gone} times none, of {kills}"
@@ -344,10 +345,10 @@ fn every_lever_that_can_be_turned_here_is_turned_by_these_tests_or_has_a_reason_
 }
 
 /// A restore that can be killed as well.
-fn restorer(ground: &Ground) -> Child {
+fn restorer(scratch: &Scratch) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "kills::restores_what_was_left"]);
-    command.env("MYDYNO_TEST_RESTORES_IN", ground.path()).stdin(Stdio::null()).stdout(Stdio::null());
+    command.env("MYDYNO_TEST_RESTORES_IN", scratch.path()).stdin(Stdio::null()).stdout(Stdio::null());
     command.spawn().unwrap()
 }
 

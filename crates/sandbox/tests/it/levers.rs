@@ -14,13 +14,13 @@ use mydyno_sandbox::variable::{self, PrivateServers};
 use mydyno_sandbox::{Progress, SandboxError, Spec, connect_options, down, up};
 use mydyno_wire::Client;
 
-use crate::ground::{Ground, levers_of_this_machine, turns};
+use crate::scratch::{Scratch, lever_set, levers_of_this_machine};
 use crate::whole_host::whole_host;
 
 fn spec(name: &str, wanted: &[(String, String)]) -> Spec {
     Spec {
         name: name.to_owned(),
-        turns: turns(wanted),
+        lever_set: lever_set(wanted),
         allow_host_change: Some(AllowHostChange::by_the_user()),
         ..Spec::default()
     }
@@ -33,15 +33,15 @@ fn lever(id: &str, value: &str) -> (String, String) {
 #[test]
 fn a_server_is_started_with_every_lever_of_this_machine_and_goes_without_a_trace() {
     let _alone = whole_host();
-    let ground = Ground::new();
-    let machine = ground.host.machine();
+    let scratch = Scratch::new();
+    let machine = scratch.host.machine();
     let wanted = levers_of_this_machine(machine);
     let has = |id: &str| wanted.iter().any(|(name, _)| name == id);
     let of_the_host: Vec<&(String, String)> = wanted.iter().filter(|(id, _)| setting::is_known(id)).collect();
     let values =
         || -> Vec<String> { of_the_host.iter().map(|(id, _)| setting::read(machine, id).unwrap()).collect() };
     let before = values();
-    let info = up(&ground.site(), &spec("all", &wanted), &mut |_| {}).unwrap();
+    let info = up(&scratch.site(), &spec("all", &wanted), &mut |_| {}).unwrap();
     let pid = info.pid.unwrap();
     let proc =
         |file: &str| String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}")).unwrap()).into_owned();
@@ -79,19 +79,20 @@ fn a_server_is_started_with_every_lever_of_this_machine_and_goes_without_a_trace
     assert_eq!(proc("stat").rsplit_once(')').unwrap().1.split_whitespace().nth(16), Some("1"));
     assert_eq!(variable::read(&info, "max_connections").unwrap(), "77");
     assert_eq!(variable::read(&info, "innodb_buffer_pool_size").unwrap(), "33554432");
-    down(&ground.site(), "all").unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
+    down(&scratch.site(), "all").unwrap();
+    assert_eq!(scratch.traces(), [""; 0]);
     assert_eq!(values(), before);
 }
 
 #[test]
 fn bundles_turn_all_of_their_levers() {
     let _alone = whole_host();
-    let ground = Ground::new();
-    let machine = ground.host.machine();
+    let scratch = Scratch::new();
+    let machine = scratch.host.machine();
     let levers = mydyno_levers::list(machine);
     let here = |id: &str| levers.iter().find(|lever| lever.id == id).unwrap().lacks.is_none();
-    let up_with = |bundle: &str| up(&ground.site(), &spec("b", &[lever(bundle, "on")]), &mut |_| {}).unwrap();
+    let up_with =
+        |bundle: &str| up(&scratch.site(), &spec("b", &[lever(bundle, "on")]), &mut |_| {}).unwrap();
     for (bundle, shown) in [
         (
             "bundle.durable",
@@ -103,7 +104,7 @@ fn bundles_turn_all_of_their_levers() {
         for (name, value) in shown {
             assert_eq!(variable::read(&info, name).unwrap(), *value, "{bundle}");
         }
-        down(&ground.site(), "b").unwrap();
+        down(&scratch.site(), "b").unwrap();
     }
     if here("cgroup.memory") && here("cgroup.cpu") {
         let pid = up_with("bundle.small-machine").pid.unwrap();
@@ -111,46 +112,47 @@ fn bundles_turn_all_of_their_levers() {
         let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
         assert!(files.contains(" 256 "), "{files}");
         assert!(fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap().contains("mydyno-"));
-        down(&ground.site(), "b").unwrap();
+        down(&scratch.site(), "b").unwrap();
     }
     if here("disk.medium") {
         let info = up_with("bundle.rotating-disk");
         let disk = std::path::Path::new(&info.datadir).parent().unwrap();
         assert!(mydyno_host::emulated::below(machine, disk).is_some());
-        down(&ground.site(), "b").unwrap();
+        down(&scratch.site(), "b").unwrap();
     }
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn a_server_is_chosen_by_a_lever_and_one_that_is_not_here_is_named() {
-    let ground = Ground::new();
-    let info = up(&ground.site(), &spec("e", &[lever("server.engine", "mariadb")]), &mut |_| {}).unwrap();
+    let scratch = Scratch::new();
+    let info = up(&scratch.site(), &spec("e", &[lever("server.engine", "mariadb")]), &mut |_| {}).unwrap();
     assert!(info.engine.starts_with("mariadb-"), "{}", info.engine);
     let program = fs::read_link(format!("/proc/{}/exe", info.pid.unwrap())).unwrap();
-    down(&ground.site(), "e").unwrap();
+    down(&scratch.site(), "e").unwrap();
     let folder = program.parent().unwrap().to_str().unwrap();
-    let again = up(&ground.site(), &spec("e", &[lever("server.basedir", folder)]), &mut |_| {}).unwrap();
+    let again = up(&scratch.site(), &spec("e", &[lever("server.basedir", folder)]), &mut |_| {}).unwrap();
     assert_eq!(again.version, info.version);
-    down(&ground.site(), "e").unwrap();
+    down(&scratch.site(), "e").unwrap();
     for (id, value, says) in
         [("server.engine", "mysql-4.1", "not found"), ("server.basedir", "/no/such/folder", "no such folder")]
     {
-        let error = up(&ground.site(), &spec("e", &[lever(id, value)]), &mut |_| {}).unwrap_err().to_string();
+        let error =
+            up(&scratch.site(), &spec("e", &[lever(id, value)]), &mut |_| {}).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn each_commit_of_a_server_waits_for_the_delay_of_its_sync() {
     const COMMITS: u32 = 10;
-    let ground = Ground::new();
-    let machine = ground.host.machine();
+    let scratch = Scratch::new();
+    let machine = scratch.host.machine();
     for (name, delay) in [("without", None), ("with", Some(Duration::from_millis(30)))] {
         let delayed_by = delay.map(|delay| lever("server.sync_delay", &format!("{}ms", delay.as_millis())));
-        let info = up(&ground.site(), &spec(name, delayed_by.as_slice()), &mut |_| {}).unwrap();
-        let folder = ground.host.state.servers().join(name);
+        let info = up(&scratch.site(), &spec(name, delayed_by.as_slice()), &mut |_| {}).unwrap();
+        let folder = scratch.host.state.servers().join(name);
         assert_eq!(sync_delay::of_process(machine, info.pid.unwrap()), delay);
         let mut client = Client::connect(&connect_options(&info).unwrap()).unwrap();
         client.query("CREATE DATABASE d").unwrap();
@@ -166,42 +168,42 @@ fn each_commit_of_a_server_waits_for_the_delay_of_its_sync() {
         assert!(delayed() - before >= u64::from(COMMITS), "{before} {}", delayed());
     }
     for name in ["with", "without"] {
-        down(&ground.site(), name).unwrap();
+        down(&scratch.site(), name).unwrap();
     }
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn a_server_that_waits_for_its_log_without_syncs_is_not_delayed_and_says_so() {
-    let ground = Ground::new();
+    let scratch = Scratch::new();
     let wanted = [lever("server.sync_delay", "1ms"), lever("option.innodb_flush_method", "O_DSYNC")];
-    let error = up(&ground.site(), &spec("o", &wanted), &mut |_| {}).unwrap_err();
+    let error = up(&scratch.site(), &spec("o", &wanted), &mut |_| {}).unwrap_err();
     assert!(matches!(&error, SandboxError::NotDelayed { .. }), "{error}");
     let error = error.to_string();
     for says in ["ib_logfile0", "O_DSYNC", "disk.medium=emulated"] {
         assert!(error.contains(says), "{says}: {error}");
     }
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 /// The progress messages while a server comes up.
-fn said(ground: &Ground, spec: &Spec) -> Vec<Progress> {
-    let mut said = Vec::new();
-    up(&ground.site(), spec, &mut |progress| said.push(progress)).unwrap();
-    said
+fn reported(scratch: &Scratch, spec: &Spec) -> Vec<Progress> {
+    let mut reported = Vec::new();
+    up(&scratch.site(), spec, &mut |progress| reported.push(progress)).unwrap();
+    reported
 }
 
 #[test]
 fn a_server_starts_with_an_option_file_as_far_as_it_keeps_to_itself() {
-    let ground = Ground::new();
-    let file = ground.path().join("my.cnf");
+    let scratch = Scratch::new();
+    let file = scratch.path().join("my.cnf");
     let text = "[mysqld]\ndatadir=/var/lib/mysql\nsocket=/run/mysqld/mysqld.sock\nmax_connections=41\n\
                 innodb-flush-log-at-trx-commit=2\nslow_query_log_file=/var/log/mysql/slow.log\n\
                 sql_mode=\"ANSI,TRADITIONAL\"\nport=3306\n[client]\nport=3307\n";
     fs::write(&file, text).unwrap();
     let wanted = [lever("server.option_file", file.to_str().unwrap()), lever("option.max_connections", "42")];
-    let said = said(&ground, &spec("f", &wanted));
-    let read = said.iter().find_map(|progress| match progress {
+    let reported = reported(&scratch, &spec("f", &wanted));
+    let read = reported.iter().find_map(|progress| match progress {
         Progress::OptionFile { taken, left_out, ledger, .. } => {
             Some((*taken, left_out.clone(), ledger.clone()))
         }
@@ -214,24 +216,24 @@ fn a_server_starts_with_an_option_file_as_far_as_it_keeps_to_itself() {
         ledger.iter().any(|price| price.starts_with("durability: innodb_flush_log_at_trx_commit=2")),
         "{ledger:?}"
     );
-    let info = mydyno_sandbox::list(&ground.host.state, ground.host.machine()).unwrap().remove(0);
+    let info = mydyno_sandbox::list(&scratch.host.state, scratch.host.machine()).unwrap().remove(0);
     let of = |name: &str| variable::read(&info, name).unwrap();
     assert_eq!((of("max_connections"), of("innodb_flush_log_at_trx_commit")), ("42".into(), "2".into()));
     assert_eq!(of("slow_query_log_file"), "slow.log");
     assert!(of("sql_mode").contains("TRADITIONAL"), "{}", of("sql_mode"));
-    down(&ground.site(), "f").unwrap();
+    down(&scratch.site(), "f").unwrap();
     fs::write(&file, "max_connections=1\n").unwrap();
-    let error = up(&ground.site(), &spec("f", &wanted), &mut |_| {}).unwrap_err();
+    let error = up(&scratch.site(), &spec("f", &wanted), &mut |_| {}).unwrap_err();
     assert!(matches!(&error, SandboxError::OptionFile { .. }), "{error}");
     assert!(error.to_string().contains("my.cnf"), "{error}");
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn what_a_server_makes_of_its_options_is_said() {
-    let ground = Ground::new();
+    let scratch = Scratch::new();
     let wanted = [lever("option.join_buffer_size", "131073"), lever("option.innodb_buffer_pool_size", "32M")];
-    let became: Vec<(String, String, String)> = said(&ground, &spec("o", &wanted))
+    let became: Vec<(String, String, String)> = reported(&scratch, &spec("o", &wanted))
         .into_iter()
         .filter_map(|progress| match progress {
             Progress::Became { name, given, shown } => Some((name, given, shown)),
@@ -240,13 +242,13 @@ fn what_a_server_makes_of_its_options_is_said() {
         .collect();
     let rounded = ["join_buffer_size", "131073", "131072"].map(str::to_owned);
     assert_eq!(became, [rounded.into()]);
-    down(&ground.site(), "o").unwrap();
+    down(&scratch.site(), "o").unwrap();
 }
 
 #[test]
 fn what_there_is_no_room_or_no_time_for_is_refused_before_anything_is_made() {
-    let ground = Ground::new();
-    let machine = ground.host.machine();
+    let scratch = Scratch::new();
+    let machine = scratch.host.machine();
     let levers = mydyno_levers::list(machine);
     let here = |id: &str| levers.iter().find(|lever| lever.id == id).unwrap().lacks.is_none();
     let (disk, huge) = (lever("disk.file_system", "ext4"), "4096G");
@@ -266,31 +268,31 @@ fn what_there_is_no_room_or_no_time_for_is_refused_before_anything_is_made() {
             println!("not tested: this machine has no {id}, or more memory than such a disk can take");
             continue;
         }
-        let error = up(&ground.site(), &spec("r", &wanted), &mut |_| {}).unwrap_err().to_string();
+        let error = up(&scratch.site(), &spec("r", &wanted), &mut |_| {}).unwrap_err().to_string();
         assert!(error.contains(says), "{id}: {error}");
-        assert_eq!(ground.host.journal.read().unwrap().open.len(), 0, "{id}");
-        assert_eq!(ground.traces(), [""; 0], "{id}");
+        assert_eq!(scratch.host.journal.read().unwrap().open.len(), 0, "{id}");
+        assert_eq!(scratch.traces(), [""; 0], "{id}");
     }
     let server = spec("r", &[]);
     let crash = Crash { server, levers: vec![], by: CrashBy::Kill, commits: u64::MAX, connections: 1 };
-    let error = mydyno_sandbox::crash::crash(&ground.site(), &crash, &mut |_| {}).unwrap_err();
+    let error = mydyno_sandbox::crash::crash(&scratch.site(), &crash, &mut |_| {}).unwrap_err();
     assert!(matches!(error, SandboxError::TooManyCommits { .. }), "{error}");
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn what_concerns_the_whole_host_needs_the_users_word_and_leaves_nothing_without_it() {
-    let ground = Ground::new();
+    let scratch = Scratch::new();
     let spec = Spec { allow_host_change: None, ..spec("no", &[lever("vm.swappiness", "61")]) };
-    let error = up(&ground.site(), &spec, &mut |_| {}).unwrap_err().to_string();
+    let error = up(&scratch.site(), &spec, &mut |_| {}).unwrap_err().to_string();
     assert!(error.contains("--allow-host-change") && error.contains("vm.swappiness=61"), "{error}");
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn a_variable_goes_there_and_back_while_its_server_runs() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let info = up(&site, &spec("v", &[]), &mut |_| {}).unwrap();
     let read = |name: &str| variable::read(&info, name).unwrap();
     let (was_capacity, was_slow) = (read("innodb_io_capacity"), read("slow_query_log"));
@@ -305,10 +307,10 @@ fn a_variable_goes_there_and_back_while_its_server_runs() {
     // Another program changes one of them.
     let mut client = mydyno_wire::Client::connect(&mydyno_sandbox::connect_options(&info).unwrap()).unwrap();
     client.query("SET GLOBAL max_connections = 55").unwrap();
-    let journal: &Journal = &ground.host.journal;
-    let taken = journal.take_over(&ground.host.lease, |open| open.entry.purpose == "try").unwrap();
+    let journal: &Journal = &scratch.host.journal;
+    let taken = journal.take_over(&scratch.host.lease, |open| open.entry.purpose == "try").unwrap();
     let done =
-        mydyno_host::restore::put_back(journal, ground.host.machine(), &taken, &PrivateServers).unwrap();
+        mydyno_host::restore::put_back(journal, scratch.host.machine(), &taken, &PrivateServers).unwrap();
     for (open, outcome) in &done {
         let expected = match open.entry.change.what().contains("max_connections") {
             true => RestoreState::LeftAlone,
@@ -319,16 +321,16 @@ fn a_variable_goes_there_and_back_while_its_server_runs() {
     assert_eq!((read("innodb_io_capacity"), read("slow_query_log")), (was_capacity, was_slow));
     assert_eq!(read("max_connections"), "55");
     down(&site, "v").unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn a_value_that_the_server_refuses_or_rounds_leaves_the_variable_as_it_was() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let info = up(&site, &spec("r", &[]), &mut |_| {}).unwrap();
     let was = variable::read(&info, "join_buffer_size").unwrap();
-    let entries = || ground.host.journal.read().unwrap().open.len();
+    let entries = || scratch.host.journal.read().unwrap().open.len();
     let before = entries();
     let error = variable::set(&site, &info, "try", "join_buffer_size", "131073").unwrap_err();
     assert!(matches!(&error, SandboxError::VariableRounded { shown, .. } if shown == "131072"), "{error}");
@@ -341,21 +343,21 @@ fn a_value_that_the_server_refuses_or_rounds_leaves_the_variable_as_it_was() {
 
 #[test]
 fn a_variable_that_a_dead_command_left_is_put_back_on_the_server_that_runs() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let kept = Spec { keep: true, ..spec("k", &[]) };
     let info = up(&site, &kept, &mut |_| {}).unwrap();
     let was = variable::read(&info, "innodb_io_capacity").unwrap();
     let mut other = std::process::Command::new("sleep").arg("600").spawn().unwrap();
     let theirs = mydyno_host::Host::held(
-        ground.host.state.clone(),
-        Lease::of_process(ground.host.machine(), other.id(), "prove").unwrap(),
+        scratch.host.state.clone(),
+        Lease::of_process(scratch.host.machine(), other.id(), "prove").unwrap(),
     );
     let their_site = mydyno_sandbox::Site::new(&theirs);
     variable::set(&their_site, &info, "prove", "innodb_io_capacity", "444").unwrap().unwrap();
     other.kill().unwrap();
     other.wait().unwrap();
-    let done = restore(&ground.host.journal, &ground.host.lease, false, &PrivateServers).unwrap();
+    let done = restore(&scratch.host.journal, &scratch.host.lease, false, &PrivateServers).unwrap();
     let variable = done.iter().find(|d| d.change.what.contains("innodb_io_capacity")).unwrap();
     assert_eq!(variable.outcome, RestoreState::Restored, "{}", variable.why);
     assert_eq!(variable::read(&info, "innodb_io_capacity").unwrap(), was);
@@ -364,8 +366,8 @@ fn a_variable_that_a_dead_command_left_is_put_back_on_the_server_that_runs() {
 
 #[test]
 fn a_variable_that_moves_another_takes_it_back_with_it() {
-    let ground = Ground::new();
-    let site = ground.site();
+    let scratch = Scratch::new();
+    let site = scratch.site();
     let info = up(&site, &spec("v", &[]), &mut |_| {}).unwrap();
     let purpose = "test variables";
     let of = |name: &str| variable::read(&info, name).unwrap();
@@ -373,8 +375,8 @@ fn a_variable_that_moves_another_takes_it_back_with_it() {
     variable::set(&site, &info, purpose, "innodb_io_capacity", "54321").unwrap();
     assert_eq!(of("innodb_io_capacity"), "54321");
     let ours =
-        ground.host.journal.take_over(&ground.host.lease, |open| open.entry.purpose == purpose).unwrap();
-    put_back(&ground.host.journal, ground.host.machine(), &ours, &variable::PrivateServers).unwrap();
+        scratch.host.journal.take_over(&scratch.host.lease, |open| open.entry.purpose == purpose).unwrap();
+    put_back(&scratch.host.journal, scratch.host.machine(), &ours, &variable::PrivateServers).unwrap();
     assert_eq!(["innodb_io_capacity", "innodb_io_capacity_max"].map(of), before);
     down(&site, "v").unwrap();
 }

@@ -5,10 +5,10 @@ mod crash_faults;
 mod crashes;
 mod data;
 mod engines;
-mod ground;
 mod kills;
 mod levers;
 mod memory;
+mod scratch;
 mod users;
 #[path = "../../../../tests/whole_host.rs"]
 mod whole_host;
@@ -102,8 +102,11 @@ fn a_server_with_a_change_in_another_namespace_is_taken_down_there_or_not_at_all
     symlink("net:[2]", at.join("self/ns/net")).unwrap();
     fs::create_dir_all(at.join("sys/net/ipv4")).unwrap();
     fs::write(at.join("sys/net/ipv4/tcp_tw_reuse"), "0\n").unwrap();
-    let said = down(&Site::new(&host), "near").unwrap();
-    assert!(said.len() == 1 && said[0].contains("another program has since set it to 0"), "{said:?}");
+    let reported = down(&Site::new(&host), "near").unwrap();
+    assert!(
+        reported.len() == 1 && reported[0].contains("another program has since set it to 0"),
+        "{reported:?}"
+    );
     assert!(!path.exists());
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use mydyno_sandbox::{Spec, down, up, variable};
 
-use crate::ground::{Ground, turns};
+use crate::scratch::{Scratch, lever_set};
 use crate::whole_host::whole_host;
 
 const GIB: u64 = 1 << 30;
@@ -21,16 +21,16 @@ fn promises_strictly() -> bool {
 fn spec(name: &str, set: &[String], levers: &[(&str, &str)]) -> Spec {
     let levers: Vec<(String, String)> =
         levers.iter().map(|(id, value)| ((*id).to_owned(), (*value).to_owned())).collect();
-    Spec { name: name.to_owned(), set: set.to_vec(), turns: turns(&levers), ..Spec::default() }
+    Spec { name: name.to_owned(), set: set.to_vec(), lever_set: lever_set(&levers), ..Spec::default() }
 }
 
 #[test]
 fn more_memory_than_the_host_can_spare_is_refused_before_anything_is_made_however_it_is_told() {
-    let ground = Ground::new();
-    let file = ground.path().join("large.cnf");
+    let scratch = Scratch::new();
+    let file = scratch.path().join("large.cnf");
     fs::write(&file, "[mysqld]\nkey-buffer-size = 4T\n").unwrap();
     let pool = ["innodb_buffer_pool_size=4096G".to_owned()];
-    for (told, wanted) in [
+    for (reported, wanted) in [
         ("innodb_buffer_pool_size=4096G", spec("m", &pool, &[])),
         ("innodb_buffer_pool_size=4096g", spec("m", &[], &[("option.innodb_buffer_pool_size", "4096g")])),
         ("aria_pagecache_buffer_size=4398046511104", {
@@ -38,19 +38,19 @@ fn more_memory_than_the_host_can_spare_is_refused_before_anything_is_made_howeve
         }),
         ("key_buffer_size=4T", spec("m", &[], &[("server.option_file", file.to_str().unwrap())])),
     ] {
-        let error = up(&ground.site(), &wanted, &mut |_| {}).unwrap_err().to_string();
-        for part in [told, "4 TiB more than a plain server", "2 GiB have to stay free", "cgroup.memory"] {
+        let error = up(&scratch.site(), &wanted, &mut |_| {}).unwrap_err().to_string();
+        for part in [reported, "4 TiB more than a plain server", "2 GiB have to stay free", "cgroup.memory"] {
             assert!(error.contains(part), "{part}: {error}");
         }
-        assert_eq!(ground.host.journal.read().unwrap().open.len(), 0, "{told}");
+        assert_eq!(scratch.host.journal.read().unwrap().open.len(), 0, "{reported}");
     }
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn what_another_private_server_has_not_taken_yet_is_not_given_twice_and_a_plain_one_starts_all_the_same() {
-    let ground = Ground::new();
-    let available = ground.host.machine().available_bytes().unwrap();
+    let scratch = Scratch::new();
+    let available = scratch.host.machine().available_bytes().unwrap();
     if available < 16 * GIB {
         return println!("not tested: this host has less than 16 GiB of memory to spare");
     }
@@ -59,21 +59,21 @@ fn what_another_private_server_has_not_taken_yet_is_not_given_twice_and_a_plain_
     }
     // One fits with three eighths to spare, two exceed by a quarter: a margin for other programs of this host.
     let pool = [format!("innodb_buffer_pool_size={}M", (available / 8 * 5) >> 20)];
-    up(&ground.site(), &spec("first", &pool, &[]), &mut |_| {}).unwrap();
-    let error = up(&ground.site(), &spec("second", &pool, &[]), &mut |_| {}).unwrap_err().to_string();
+    up(&scratch.site(), &spec("first", &pool, &[]), &mut |_| {}).unwrap();
+    let error = up(&scratch.site(), &spec("second", &pool, &[]), &mut |_| {}).unwrap_err().to_string();
     assert!(error.contains("other private servers may still take"), "{error}");
-    up(&ground.site(), &spec("plain", &[], &[]), &mut |_| {}).unwrap();
+    up(&scratch.site(), &spec("plain", &[], &[]), &mut |_| {}).unwrap();
     for name in ["plain", "first"] {
-        down(&ground.site(), name).unwrap();
+        down(&scratch.site(), name).unwrap();
     }
-    assert_eq!(ground.traces(), [""; 0]);
+    assert_eq!(scratch.traces(), [""; 0]);
 }
 
 #[test]
 fn within_a_group_the_host_is_bounded_by_the_group() {
     let _alone = whole_host();
-    let ground = Ground::new();
-    let machine = ground.host.machine();
+    let scratch = Scratch::new();
+    let machine = scratch.host.machine();
     let lacks = mydyno_levers::list(machine).into_iter().find(|lever| lever.id == "cgroup.memory");
     if let Some(lacks) = lacks.unwrap().lacks {
         return println!("not tested: {lacks}");
@@ -84,7 +84,7 @@ fn within_a_group_the_host_is_bounded_by_the_group() {
     }
     let pool = |bytes: u64| [format!("innodb_buffer_pool_size={bytes}")];
     let asked = available + 4 * GIB;
-    let error = up(&ground.site(), &spec("g", &pool(asked), &[]), &mut |_| {}).unwrap_err().to_string();
+    let error = up(&scratch.site(), &spec("g", &pool(asked), &[]), &mut |_| {}).unwrap_err().to_string();
     assert!(error.contains("more than a plain server"), "{error}");
     if promises_strictly() {
         return;
@@ -93,9 +93,9 @@ fn within_a_group_the_host_is_bounded_by_the_group() {
     // limit.
     let started = available.min(32 * GIB);
     let info =
-        up(&ground.site(), &spec("g", &pool(started), &[("cgroup.memory", "2G")]), &mut |_| {}).unwrap();
+        up(&scratch.site(), &spec("g", &pool(started), &[("cgroup.memory", "2G")]), &mut |_| {}).unwrap();
     let shown: u64 = variable::read(&info, "innodb_buffer_pool_size").unwrap().parse().unwrap();
     assert!(shown >= started, "{shown}");
-    down(&ground.site(), "g").unwrap();
-    assert_eq!(ground.traces(), [""; 0]);
+    down(&scratch.site(), "g").unwrap();
+    assert_eq!(scratch.traces(), [""; 0]);
 }

@@ -61,7 +61,7 @@ impl Knobs {
         // A note about the removal does not imply the introduction: the release before must have had it.
         let earlier = family.iter().rev().find(|server| server.release() <= target.version);
         let had = earlier.is_some_and(|server| seen(server).is_some());
-        match history.and_then(|history| told(history, target.version)) {
+        match history.and_then(|history| stated(history, target.version)) {
             Some(true) if had || history.is_some_and(|history| history.since.is_some()) => {
                 let here = before.last().filter(|s| s.series() == series).and_then(|s| seen(s));
                 return Presence::Has { on: here.or(last).or(next), same: here.is_some() };
@@ -98,7 +98,7 @@ impl Knobs {
 }
 
 /// The statements of the notes on a release; `None` without a note.
-fn told(history: &KnobHistory, version: Version) -> Option<bool> {
+fn stated(history: &KnobHistory, version: Version) -> Option<bool> {
     let of = |text: &Option<String>| text.as_deref().and_then(Version::parse);
     let (since, removed, still) = (of(&history.since), of(&history.removed), of(&history.still_in));
     if removed.is_some_and(|removed| version >= removed) || since.is_some_and(|since| version < since) {
@@ -132,7 +132,7 @@ mod tests {
         Knobs::read(files.iter().map(|(f, t)| (*f, t.as_str()))).unwrap()
     }
 
-    fn said(name: &str, target: &str) -> String {
+    fn reported(name: &str, target: &str) -> String {
         match knobs().presence(name, &target.parse().unwrap()) {
             Presence::Has { on, same } => format!("has {} {same}", on.map_or("-", |on| &on.engine)),
             Presence::Absent { last, next } => {
@@ -155,7 +155,7 @@ mod tests {
             ("nowhere", "mysql-9.7", "lacks - -"),
             ("always", "mariadb-10.11", "lacks - -"),
         ] {
-            assert_eq!(said(name, target), is, "{name} {target}");
+            assert_eq!(reported(name, target), is, "{name} {target}");
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
             ("brief", "mysql-8.4.0", "lacks - -"),
             ("brief", "mysql-5.7", "lacks - -"),
         ] {
-            assert_eq!(said(name, target), is, "{name} {target}");
+            assert_eq!(reported(name, target), is, "{name} {target}");
         }
     }
 }

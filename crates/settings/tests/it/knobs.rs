@@ -91,9 +91,9 @@ fn no_note_contradicts_a_server_that_was_asked() {
             let (since, removed) = (of(&history.since), of(&history.removed));
             for server in knobs.of_family(&history.family).filter(|_| since.is_some() || removed.is_some()) {
                 let has = knob.servers.iter().any(|on| on.engine == server.engine && !on.seen.ignored);
-                let told = since.is_none_or(|since| server.release() >= since)
+                let stated = since.is_none_or(|since| server.release() >= since)
                     && removed.is_none_or(|r| server.release() < r);
-                let sound = if has { told } else { !told || since.is_none() };
+                let sound = if has { stated } else { !stated || since.is_none() };
                 assert!(sound, "{} on {} {}", knob.name, server.engine, server.version);
             }
             if let Some(new) = &history.renamed_to {
@@ -155,8 +155,8 @@ fn names_are_found_as_people_write_them_and_the_nearest_is_offered() {
         ("buffer_pool_size", "innodb_buffer_pool_size"),
         ("vm.swapiness", "vm.swappiness"),
     ] {
-        let said = knobs.find(written).unwrap_err().to_string();
-        assert!(said.contains(near), "{said}");
+        let reported = knobs.find(written).unwrap_err().to_string();
+        assert!(reported.contains(near), "{reported}");
     }
     assert!(knobs.find("zzzzzzzzzzzz").unwrap_err().to_string().contains("mydyno knobs"));
 }

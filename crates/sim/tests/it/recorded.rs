@@ -119,8 +119,8 @@ fn shorter_series_of_recordings_promise_nothing_and_say_why() {
             let estimate = interval::mean(&rates[..n], n as f64);
             assert_eq!(estimate.level, None, "{name}, {n} windows: {estimate:?}");
             let why = "less than 240 seconds cannot tell slow changes from noise";
-            let said = estimate.method.contains(why) || estimate.method.contains("not steady");
-            assert!(said, "{name}, {n} windows: {estimate:?}");
+            let reported = estimate.method.contains(why) || estimate.method.contains("not steady");
+            assert!(reported, "{name}, {n} windows: {estimate:?}");
         }
     }
 }

@@ -14,7 +14,7 @@ pub fn run(data: &[u8]) -> String {
     };
     let dsn = format!("mysql://{}", String::from_utf8_lossy(data));
     let target = resolve(&TargetOptions { dsn: Some(dsn), ..TargetOptions::default() }, &environment);
-    let said = match target {
+    let reported = match target {
         Ok(target) => format!("{:?} {:?} {:?}", target.endpoint, target.tls.mode, target.compression),
         Err(errors) => errors.iter().map(|error| format!("{error:.60}")).collect(),
     };
@@ -22,5 +22,5 @@ pub fn run(data: &[u8]) -> String {
         Ok(lines) => lines.iter().take(20).map(|line| format!("{line:.12?}")).collect(),
         Err((_, detail)) => detail.clone(),
     };
-    format!("{kinds} {said}")
+    format!("{kinds} {reported}")
 }

@@ -16,10 +16,10 @@ use crate::session::Session;
 
 const RECEIVE_BYTES: usize = 16 << 10;
 
-/// An authenticated socket and what was received from it.
+/// An authenticated socket and the bytes received from it.
 #[derive(Debug)]
 pub(super) struct Channel {
-    /// `None` once it was given away or is of no use any more.
+    /// `None` once it was handed out or is unusable.
     socket: Option<Socket>,
     /// Encryption and compression.
     envelope: Option<Box<Envelope>>,
@@ -38,20 +38,21 @@ pub(super) struct Channel {
     pub(super) misnumbered: u64,
     /// When the answer must be complete.
     deadline: Instant,
-    /// When a second connection looks next whether the server is at work, for answers without a read timeout.
+    /// When a second connection next checks whether the server is executing the statement, for answers without a read
+    /// timeout.
     next_look: Instant,
     connection_id: u32,
     options: ConnectOptions,
     is_at_work: IsAtWork,
 }
 
-/// Looks by a second connection whether the server is at work on the statement of the connection with this id; why not.
+/// Checks over a second connection whether the server is executing a statement of the connection with this id; the
+/// error is the reason why not.
 pub(super) type IsAtWork = fn(&ConnectOptions, u32) -> Result<(), String>;
 
 impl Channel {
-    /// Connects and authenticates. Where TLS is only preferred and the two sides do not come together, as with
-    /// servers that speak only what is older than TLS 1.2, a second connection does without; no password has been
-    /// sent by then.
+    /// Connects and authenticates. Where TLS is only preferred and the handshake fails, as with servers that support
+    /// only versions before TLS 1.2, a second connection does without; no password has been sent by then.
     pub(super) fn open(options: &ConnectOptions, is_at_work: IsAtWork) -> Result<(Self, Session), WireError> {
         let deadline = deadline_in(options.connect_timeout);
         match connect::connect(options, deadline) {
@@ -99,7 +100,7 @@ impl Channel {
         self.socket.as_ref().and_then(Socket::peer_pid)
     }
 
-    /// Sends a command and starts the clock of its answer.
+    /// Sends a command and starts the time limit of its answer.
     pub(super) fn command(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
         if self.socket.is_some() && self.has_pending() {
             return self.fail(unasked());
@@ -139,9 +140,9 @@ impl Channel {
             Err(e) if e.kind() == io::ErrorKind::TimedOut => self.fail(WireError::Timeout {
                 during: "sending a command, which the server does not read",
                 after: limit,
-                way_out: MORE_TIME.into(),
+                remedy: MORE_TIME.into(),
             }),
-            // What the server said before it closed is better than the broken pipe that it left.
+            // The server's error before it closed is more useful than the broken pipe that it caused.
             Err(source) => match self.pending_error() {
                 Some(error) => self.fail(error),
                 None => self.fail(WireError::Io { during: SENDING, source }),
@@ -165,12 +166,12 @@ impl Channel {
         let sequence = self.sequence;
         let packet = self.assembler.next(state)?.ok_or(GONE)?;
         let first = packet.sequence.wrapping_sub((packet.payload.len() / crate::packet::MAX_FRAME) as u8);
-        // Some servers that are neither MySQL nor MariaDB go on counting from one answer to the next, and other clients
+        // Some servers that are neither MySQL nor MariaDB do not restart the count for an answer, and other clients
         // accept that. A request for a local file is none of their answers.
         let is_first = std::mem::replace(&mut self.is_first, false);
         if first != sequence && is_first && packet.payload.first().is_some_and(|first| *first < 0xFB) {
             self.misnumbered += 1;
-        // A server that gives up counts from 0.
+        // A server that closes the connection counts from 0.
         } else if first != sequence && packet.payload.first() != Some(&0xFF) {
             return Err(WireError::protocol(
                 "out of sequence",
@@ -197,7 +198,7 @@ impl Channel {
                 Ok(0) => {
                     return Err(WireError::Closed {
                         state,
-                        way_out: "it was stopped, crashed or killed the connection: see its error log",
+                        remedy: "it was stopped, crashed or killed the connection: see its error log",
                     });
                 }
                 Ok(count) => return self.open_received(count),
@@ -208,7 +209,7 @@ impl Channel {
                 io::ErrorKind::TimedOut => WireError::Timeout {
                     during: state,
                     after: self.options.read_timeout.unwrap_or(ConnectOptions::LONGEST_STATEMENT),
-                    way_out: MORE_TIME.into(),
+                    remedy: MORE_TIME.into(),
                 },
                 io::ErrorKind::Interrupted => WireError::Cancelled { during: state },
                 _ => WireError::Io { during: state, source: error },
@@ -216,7 +217,7 @@ impl Channel {
         }
     }
 
-    /// Ends the wait for a statement without a read timeout on which the server is not at work.
+    /// Ends the wait for a statement without a read timeout that the server is not executing.
     fn look(&mut self, state: &'static str) -> Result<(), WireError> {
         let found = (self.is_at_work)(&self.options, self.connection_id);
         self.next_look = deadline_in(self.options.look_interval);
@@ -225,7 +226,7 @@ impl Channel {
             _ => WireError::Timeout {
                 during: state,
                 after: self.options.look_interval,
-                way_out: format!(
+                remedy: format!(
                     "the server does not seem to be at work on it: {why}; --read-timeout allows more time"
                 )
                 .into(),
@@ -233,7 +234,7 @@ impl Channel {
         })
     }
 
-    /// Passes the first `count` bytes that were received on, out of their envelope.
+    /// Unwraps the first `count` received bytes and passes them on.
     fn open_received(&mut self, count: usize) -> Result<(), WireError> {
         let received = &self.received[..count];
         let Some(envelope) = &mut self.envelope else {
@@ -249,12 +250,12 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether bytes wait that were received and not asked for.
+    /// Whether bytes are waiting that belong to no command.
     fn has_pending(&self) -> bool {
         self.assembler.pending() > 0 || self.envelope.as_ref().is_some_and(|envelope| envelope.has_more())
     }
 
-    /// Closes the connection, since what comes on it cannot be understood any more, and gives the error back.
+    /// Closes the connection after a protocol error, and returns the error.
     pub(super) fn fail<T>(&mut self, error: WireError) -> Result<T, WireError> {
         self.socket = None;
         Err(error)
@@ -299,7 +300,7 @@ impl Drop for Channel {
 const SENDING: &str = "sending a command";
 const MORE_TIME: &str =
     "the server may be stalled: see SHOW PROCESSLIST, or allow more time (--read-timeout)";
-/// A server that takes a command reads at least this fast.
+/// The lowest rate at which a server is expected to read a command.
 const SLOWEST_BYTES_PER_S: usize = 256 << 10;
 
 /// How long sending `bytes` may take.
@@ -309,7 +310,7 @@ fn send_limit(read_timeout: Option<Duration>, bytes: usize) -> Duration {
 }
 
 const GONE: WireError =
-    WireError::Closed { state: "using a connection that failed before", way_out: "connect anew" };
+    WireError::Closed { state: "using a connection that failed before", remedy: "connect anew" };
 
 fn unasked() -> WireError {
     WireError::protocol("unexpected", "between commands", "the server sent bytes that answer no command")

@@ -12,15 +12,15 @@ use crate::net::Socket;
 use crate::options::ConnectOptions;
 use crate::session::Session;
 
-/// Why connecting failed.
+/// The reason why connecting failed.
 pub(super) struct Failed {
     pub error: WireError,
-    /// It failed before anything of the account was sent.
+    /// Whether it failed before any data of the account were sent.
     pub nothing_sent: bool,
 }
 
 impl From<WireError> for Failed {
-    /// Most failures are no reason to try in another way.
+    /// After most failures another attempt without TLS is pointless.
     fn from(error: WireError) -> Self {
         Self { error, nothing_sent: false }
     }
@@ -90,7 +90,7 @@ impl Connecting<'_> {
         let mut out = Vec::new();
         let mut result = tls.handshake(&[], &mut out);
         loop {
-            // An alert tells the server why, also when this side gives up.
+            // An alert tells the server the reason, also when this side gives up.
             let sent = self.send(&mut out, handshake);
             if result? {
                 sent?;
@@ -121,7 +121,7 @@ impl Connecting<'_> {
         }
     }
 
-    /// Sends what is in `out` and wipes it, since it may have held a password.
+    /// Sends the bytes in `out` and wipes them, since they may contain a password.
     fn send(&mut self, out: &mut Vec<u8>, handshake: &Handshake) -> Result<(), WireError> {
         let sent = match &mut self.envelope {
             None => self.socket.send_all(out, self.deadline),
@@ -133,7 +133,7 @@ impl Connecting<'_> {
         };
         out.zeroize();
         match sent {
-            // The server's reason, which it may have sent before it closed, is worth reading.
+            // The server may have sent its reason before it closed the connection.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             other => other.map_err(|source| self.failed(source, handshake)),
         }
@@ -144,7 +144,7 @@ impl Connecting<'_> {
             io::ErrorKind::TimedOut => WireError::Timeout {
                 during: handshake.state(),
                 after: self.options.connect_timeout,
-                way_out: "check that a MySQL or MariaDB server listens there, or allow more time (--connect-timeout)".into(),
+                remedy: "check that a MySQL or MariaDB server listens there, or allow more time (--connect-timeout)".into(),
             },
             io::ErrorKind::Interrupted => WireError::Cancelled { during: handshake.state() },
             _ => WireError::Io { during: handshake.state(), source },

@@ -16,14 +16,14 @@ const FIRST: &str = "waiting for the first packet of a result";
 const COLUMNS: &str = "reading column definitions";
 const ROWS: &str = "reading rows";
 const PREPARE: &str = "waiting for the answer to a prepare";
-/// Most results that one text may give.
+/// Limit of the results of one text.
 const MAX_RESULTS: usize = 10_000;
-/// Most bytes that definitions of columns may take: of one result, and of all prepared statements.
+/// Limit of the memory of column definitions: of one result, and of all prepared statements.
 const MAX_DEFINITION_BYTES: usize = 16 << 20;
-/// Memory of a cell beside its bytes: its place in the row, and the allocator's overhead for a few bytes.
+/// Memory of a cell in addition to its bytes: its entry in the row, and the allocator's overhead for a few bytes.
 const CELL_BYTES: usize = size_of::<Option<Vec<u8>>>() + 32;
-/// Memory of a row beside its cells: its place among the rows, half of which a growing list may leave empty, and the
-/// allocator's overhead.
+/// Memory of a row in addition to its cells: its entry in the list of rows, half of which a growing list may leave
+/// unused, and the allocator's overhead.
 const ROW_BYTES: usize = 2 * size_of::<Vec<u8>>() + 16;
 
 /// Kind of a packet within rows.
@@ -129,7 +129,7 @@ impl Client {
             **budget = budget.checked_sub(cost).ok_or(WireError::TooLarge {
                 what: "the column definitions of a query",
                 limit_bytes: self.max_result_bytes,
-                way_out: "ask for fewer columns or results",
+                remedy: "ask for fewer columns or results",
             })?;
             into.columns = columns.to_vec();
         }
@@ -145,7 +145,7 @@ impl Client {
             **budget = budget.checked_sub(cost).ok_or(WireError::TooLarge {
                 what: "the result of a query",
                 limit_bytes: self.max_result_bytes,
-                way_out: "ask for fewer rows or columns",
+                remedy: "ask for fewer rows or columns",
             })?;
             into.rows.push(match statement {
                 Some(_) => {
@@ -173,7 +173,7 @@ impl Client {
             budget = budget.checked_sub(cost).ok_or(WireError::TooLarge {
                 what: "the column definitions of a result",
                 limit_bytes: MAX_DEFINITION_BYTES,
-                way_out: "ask for fewer columns",
+                remedy: "ask for fewer columns",
             })?;
             columns.push(Column::parse(payload, capabilities, COLUMNS)?);
         }
@@ -189,13 +189,13 @@ impl Client {
             return Err(WireError::TooLarge {
                 what: "the column definitions of all prepared statements",
                 limit_bytes: MAX_DEFINITION_BYTES,
-                way_out: "prepare fewer statements, or some with fewer columns",
+                remedy: "prepare fewer statements, or some with fewer columns",
             });
         }
         Ok(())
     }
 
-    /// The EOF packet behind definitions, in sessions that still have it.
+    /// The EOF packet behind definitions, in sessions that still send it.
     fn expect_eof(&mut self, state: &'static str) -> Result<(), WireError> {
         if self.has(Capabilities::DEPRECATE_EOF) {
             return Ok(());
@@ -252,7 +252,7 @@ impl Client {
     }
 }
 
-/// Passes a result on, and says when it has ended. It reads all of it, whatever its sink wants.
+/// Forwards a result, and notes when it has ended. It reads all of it, whether or not its sink wants more.
 struct Ended<'a, S> {
     sink: &'a mut S,
     ended: bool,
@@ -273,7 +273,7 @@ impl<S: ResultSink> ResultSink for Ended<'_, S> {
     }
 }
 
-/// Keeps what an OK packet says of its session.
+/// Stores the session changes in an OK packet.
 fn note_changes(
     tracked: bool,
     ok: &[u8],

@@ -37,7 +37,7 @@ impl TlsConfig {
     /// Reads certificates and keys.
     ///
     /// # Errors
-    /// A file cannot be read or does not hold what it should.
+    /// A file cannot be read or has no valid content.
     pub fn new(options: &TlsOptions, endpoint: &Endpoint) -> Result<Self, WireError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = verifier(options, Arc::clone(&provider))?;
@@ -58,8 +58,8 @@ impl TlsConfig {
             }
             _ => builder.with_no_client_auth(),
         };
-        // The clients of both families make a whole handshake for each connection, and so does this one: what opening a
-        // connection costs should not depend on what was opened before.
+        // No session resumption: the clients of both families make a full handshake for each connection, and the cost
+        // of opening one should not depend on earlier ones.
         config.resumption = rustls::client::Resumption::disabled();
         let name = match endpoint {
             Endpoint::Unix(_) => "localhost".to_owned(),
@@ -70,7 +70,7 @@ impl TlsConfig {
             Err(_) if options.mode == TlsMode::VerifyIdentity => {
                 return Err(setup(format!("{name:?} is not a name that a certificate could be for")));
             }
-            // Only identity needs a name that certificates could hold.
+            // Only VERIFY_IDENTITY needs a name that a certificate can contain.
             Err(_) => ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into()),
         };
         Ok(Self { config, verifier, name, endpoint: endpoint.to_string().into() })
@@ -133,7 +133,7 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// A handshake that begins; its first bytes come from [`Self::handshake`].
+    /// Starts a handshake; [`Self::handshake`] returns its first bytes.
     ///
     /// # Errors
     /// The library's.
@@ -146,10 +146,10 @@ impl Tls {
         Ok(Self { connection: Box::new(connection), has_key, endpoint: Arc::clone(&config.endpoint) })
     }
 
-    /// Goes on with the handshake: takes what was received, appends what must be sent, and says whether it is done.
+    /// Continues the handshake: processes received bytes, appends bytes to send, and returns whether it is complete.
     ///
     /// # Errors
-    /// The two sides do not come together; the server is named.
+    /// The handshake failed; the error names the server.
     pub fn handshake(&mut self, received: &[u8], out: &mut Vec<u8>) -> Result<bool, WireError> {
         let result = self.take(received, |_| Ok(()));
         self.flush(out);
@@ -201,7 +201,7 @@ impl Tls {
             Ok(())
         })
         .map_err(|error| match error {
-            // With TLS 1.3 a server says that it misses a certificate only once this side has finished.
+            // With TLS 1.3 a server reports a missing client certificate only after this side has finished.
             rustls::Error::AlertReceived(_) => self.failed(&error),
             error => WireError::protocol("TLS", "decrypting an answer", error.to_string()),
         })
@@ -243,10 +243,10 @@ impl Tls {
     }
 }
 
-/// Converts a TLS error into one that names the way out.
+/// Converts a TLS error into one with a remedy.
 fn explain(error: &rustls::Error) -> String {
     use rustls::{AlertDescription as Alert, CertificateError as Bad, Error as E};
-    let way_out = match error {
+    let remedy = match error {
         E::AlertReceived(Alert::HandshakeFailure | Alert::InsufficientSecurity) => {
             "the server has no cipher in common with this client (ECDHE with AES-GCM or ChaCha20), as builds with \
              OpenSSL 1.0 may not; upgrade it, use its Unix socket, or, on a network that you trust, \
@@ -272,5 +272,5 @@ fn explain(error: &rustls::Error) -> String {
         ) => "the server wants a certificate that it knows: --ssl-cert=FILE --ssl-key=FILE",
         _ => "see the server's error log",
     };
-    format!("{error}; {way_out}")
+    format!("{error}; {remedy}")
 }

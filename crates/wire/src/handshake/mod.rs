@@ -14,12 +14,12 @@ use crate::options::{Compression, ConnectOptions, Endpoint, TlsMode};
 use crate::packet::{Assembler, OkPacket, Reader, parse_error, put_lenenc_bytes, put_packet};
 use crate::session::{ServerIdentity, Session};
 
-/// No packet of a handshake is larger than a certificate's worth of bytes.
+/// Limit of a packet of a handshake.
 const MAX_HANDSHAKE_PACKET: usize = 64 << 10;
-/// More packets than any method of authentication exchanges.
+/// Limit of the packets of a handshake, above that of any authentication method.
 const MAX_PACKETS: u32 = 32;
-/// Most methods of authentication that a server may go through. An account of MariaDB may have several; each costs this
-/// side work, parsec up to a tenth of a second.
+/// Limit of the authentication methods of a handshake. An account of MariaDB may have several; each costs this side CPU
+/// time, parsec up to a tenth of a second.
 const MAX_SWITCHES: u8 = 8;
 /// `utf8mb4_general_ci`: known to every server since 5.5.
 const UTF8MB4: u8 = 45;
@@ -29,7 +29,7 @@ const UTF8MB4: u8 = 45;
 pub enum Step {
     /// Feed more bytes of the server.
     More,
-    /// Do the TLS handshake, then call [`Handshake::tls_established`] and go on inside TLS.
+    /// Do the TLS handshake, then call [`Handshake::tls_established`] and continue inside TLS.
     StartTls,
     /// The session is authenticated.
     Done(Box<Session>),
@@ -37,7 +37,7 @@ pub enum Step {
 
 enum State {
     Greeting,
-    /// TLS was asked for; its handshake is the caller's.
+    /// TLS was requested; the caller does its handshake.
     StartingTls {
         greeting: Box<Greeting>,
         sequence: u8,
@@ -61,7 +61,7 @@ pub struct Handshake {
     tls: Option<String>,
     /// The server's certificate.
     certificate: Option<PeerCertificate>,
-    /// Data of the last request for another method, which may take the greeting's place as the scramble.
+    /// Data of the last request for another method, which may replace the greeting's scramble.
     switch_data: Vec<u8>,
     state: State,
 }
@@ -93,11 +93,11 @@ impl Handshake {
         }
     }
 
-    /// Takes in received bytes and appends to `out` what must be sent. `out` may then hold a password: it should be
+    /// Processes received bytes and appends bytes to send to `out`, which may then contain a password and should be
     /// wiped once it is sent.
     ///
     /// # Errors
-    /// The server refuses, asks for what this client does not have, or sends what the protocol does not allow.
+    /// The server refuses, requests an unsupported method, or violates the protocol.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Step, WireError> {
         self.assembler.extend(bytes);
         let mut assembler = std::mem::replace(&mut self.assembler, Assembler::new(MAX_HANDSHAKE_PACKET));
@@ -119,7 +119,7 @@ impl Handshake {
             let reply = packet.sequence.wrapping_add(1);
             let done = self.packet(packet.payload, reply, out)?;
             if matches!(self.state, State::StartingTls { .. }) {
-                // What came in clear must not pass for what comes through TLS.
+                // Bytes received before TLS must not be taken for bytes received through it.
                 if assembler.pending() > 0 {
                     return Err(WireError::protocol(
                         "greeting",
@@ -147,7 +147,7 @@ impl Handshake {
     pub fn closed(&self) -> WireError {
         WireError::Closed {
             state: self.state(),
-            way_out: match self.state {
+            remedy: match self.state {
                 State::Greeting => {
                     "it may be starting or stopping, refuse this host (tcp wrappers, a proxy), or be no MySQL server"
                 }
@@ -185,10 +185,10 @@ impl Handshake {
         }
     }
 
-    /// Goes on inside TLS, of which `describe` says version and cipher, with a server that showed `certificate`.
+    /// Continues inside TLS, whose version and cipher `describe` names, with a server that presented `certificate`.
     ///
     /// # Errors
-    /// TLS was not asked for, or the greeting cannot be answered.
+    /// TLS was not requested, or the greeting cannot be answered.
     pub fn tls_established(
         &mut self,
         describe: String,
@@ -222,8 +222,8 @@ impl Handshake {
     }
 
     fn respond(&mut self, greeting: Greeting, sequence: u8, out: &mut Vec<u8>) -> Result<(), WireError> {
-        // The server names the account's own plugin once it knows the user. Until then only the two that give
-        // nothing away are tried, with what an account of that plugin needs if the guess is right.
+        // The server names the account's own plugin once it knows the user. Until then only the two methods that reveal
+        // nothing are tried, with the data that an account of that plugin needs.
         let plugin = match Plugin::from_name(&greeting.plugin) {
             Some(Plugin::CachingSha2) => Plugin::CachingSha2,
             _ => Plugin::Native,
@@ -357,7 +357,7 @@ impl Handshake {
     /// How the server proved its identity.
     ///
     /// # Errors
-    /// MariaDB's proof of its certificate is not valid: a man in the middle is possible.
+    /// MariaDB's proof of its certificate is invalid: a man in the middle is possible.
     fn identity(
         &self,
         ok: &[u8],
@@ -386,7 +386,7 @@ impl Handshake {
         if !holds(&greeting.scramble) && !holds(switched) {
             return Err(WireError::Tls {
                 endpoint: self.options.endpoint.to_string(),
-                detail: "the server proves a certificate that is not the one of this connection: somebody may sit \
+                detail: "the server proves a certificate that is not the one of this connection: a man in the middle may sit \
                          between; compare the certificates, and reach the server by another way"
                     .to_owned(),
             });
@@ -403,7 +403,7 @@ impl Handshake {
     }
 }
 
-/// The text of an OK packet where it is a proof of a certificate: 1, and 64 hexadecimal digits.
+/// The text of an OK packet if it is a proof of a certificate: 1, and 64 hexadecimal digits.
 fn proof_in(ok: &[u8]) -> Option<&[u8]> {
     let mut r = Reader::new(ok, "OK", auth::STATE);
     r.u8("header").ok()?;

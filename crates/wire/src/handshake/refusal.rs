@@ -17,9 +17,9 @@ pub(super) fn unknown_plugin(options: &ConnectOptions, asked: &str) -> WireError
     }
 }
 
-/// A refusal with what to do about it.
+/// A refusal with its remedy.
 pub(super) fn refused(options: &ConnectOptions, error: ServerError, awaits_key: bool) -> WireError {
-    let way_out = match error.code {
+    let remedy = match error.code {
         1045 if awaits_key => "the server gave no RSA key to encrypt the password with, as builds with yaSSL have none: \
                            use TLS (--ssl-mode=REQUIRED) or an account with another plugin"
             .to_owned(),
@@ -50,6 +50,6 @@ pub(super) fn refused(options: &ConnectOptions, error: ServerError, awaits_key: 
         endpoint: options.endpoint.to_string(),
         user: format!("'{}'", options.user),
         error: Box::new(error),
-        way_out,
+        remedy,
     }
 }

@@ -1,9 +1,9 @@
-//! Assembles whole packets from received bytes.
+//! Assembles complete packets from received bytes.
 
 use super::{HEADER, MAX_FRAME};
 use crate::error::WireError;
 
-/// Buffers beyond this size grow by as much at a time, not twofold.
+/// Buffers beyond this size grow linearly instead of doubling.
 const LARGE: usize = 4 << 20;
 /// Largest error packet. Servers send up to 512 bytes and some; nothing else begins with 0xFF.
 const MAX_ERROR_BYTES: usize = 1 << 20;
@@ -17,12 +17,12 @@ pub struct Packet<'a> {
     pub payload: &'a [u8],
 }
 
-/// Collects received bytes and gives out whole packets. It holds at most one packet of the stated size and what was
-/// received behind it, however large a packet claims to be.
+/// Collects received bytes and returns complete packets. It stores at most one packet of the given size and the bytes
+/// received behind it, whatever size a packet claims.
 #[derive(Debug)]
 pub struct Assembler {
     buffer: Vec<u8>,
-    /// Where the next packet begins.
+    /// Offset of the next packet.
     start: usize,
     max_packet_bytes: usize,
 }
@@ -33,7 +33,7 @@ impl Assembler {
         Self { buffer: Vec::new(), start: 0, max_packet_bytes }
     }
 
-    /// Another limit from now on.
+    /// Sets another limit.
     pub fn set_max_packet_bytes(&mut self, max_packet_bytes: usize) {
         self.max_packet_bytes = max_packet_bytes;
     }
@@ -65,7 +65,7 @@ impl Assembler {
         rest
     }
 
-    /// Gives back memory that a large packet took.
+    /// Releases memory after a large packet.
     pub fn shrink(&mut self) {
         if self.pending() == 0 && self.buffer.capacity() > 1 << 20 {
             self.buffer = Vec::new();
@@ -82,7 +82,7 @@ impl Assembler {
         let Some(Whole { end, length, frames, sequence }) = self.measure(state)? else { return Ok(None) };
         let begin = self.start + HEADER;
         if frames > 1 {
-            // Close the gaps that the headers of the later frames leave, from the first to the last.
+            // Closes the gaps of the later frames' headers, from the first to the last.
             let mut to = begin + MAX_FRAME;
             let mut from = to;
             while from < end {
@@ -127,14 +127,14 @@ impl Assembler {
                 return Err(WireError::TooLarge {
                     what: "an error packet of the server",
                     limit_bytes: MAX_ERROR_BYTES,
-                    way_out: "no MySQL or MariaDB sends such a one: see what listens there",
+                    remedy: "no MySQL or MariaDB sends such a one: see what listens there",
                 });
             }
             if whole.length > self.max_packet_bytes {
                 return Err(WireError::TooLarge {
                     what: "a packet of the server",
                     limit_bytes: self.max_packet_bytes,
-                    way_out: "ask for less at a time",
+                    remedy: "ask for less at a time",
                 });
             }
             whole.frames += 1;
@@ -152,7 +152,7 @@ impl Assembler {
 
 /// The extent of a packet in the buffer.
 struct Whole {
-    /// Where the next one begins.
+    /// Offset of the packet after it.
     end: usize,
     /// Length of its payload, without the headers of later frames.
     length: usize,

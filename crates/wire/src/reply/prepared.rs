@@ -130,7 +130,7 @@ impl PrepareReader {
             return Err(WireError::TooLarge {
                 what: "the column definitions of a statement",
                 limit_bytes: MAX_DEFINITION_BYTES,
-                way_out: "ask for fewer columns",
+                remedy: "ask for fewer columns",
             });
         }
         Column::parse(payload, self.capabilities, STATE)

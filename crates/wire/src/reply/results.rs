@@ -90,7 +90,7 @@ pub trait ResultSink {
         let _ = end;
     }
 
-    /// Whether anything further is of interest. The rest of the reply is read and dropped after `false`.
+    /// Whether anything further is needed. After `false` the rest of the reply is read and dropped.
     fn wants_more(&self) -> bool {
         true
     }
@@ -229,7 +229,7 @@ impl ResultReader {
             return Err(WireError::TooLarge {
                 what: "the column definitions of a result",
                 limit_bytes: MAX_DEFINITION_BYTES,
-                way_out: "ask for fewer columns",
+                remedy: "ask for fewer columns",
             });
         }
         self.columns.push(column);
@@ -276,7 +276,7 @@ mod tests {
     use crate::packet::Assembler;
     use crate::server::ServerVersion;
 
-    /// Writes down what it receives, and stops after some rows.
+    /// Records its input, and stops after some rows.
     #[derive(Default)]
     struct Notes {
         text: String,

@@ -94,7 +94,7 @@ impl Reader<'_> {
         if facts.is_file && facts.mode & 0o002 != 0 {
             // As the original clients do: any user could have written it.
             let path = path.display();
-            self.notes.push(format!("{path} is not read, since everybody may write it: chmod o-w {path}"));
+            self.notes.push(format!("{path} is not read, since it is world-writable: chmod o-w {path}"));
             return;
         }
         if self.is_too_much() {

@@ -18,7 +18,7 @@ pub(super) fn read(
     let bytes = environment.read(path, MAX_BYTES).map_err(error)?;
     if environment.facts(path).is_ok_and(|facts| facts.is_file && facts.mode & 0o004 != 0) {
         let path = path.display();
-        notes.push(format!("everybody on this host can read the password file {path}: chmod 600 {path}"));
+        notes.push(format!("all users of this host can read the password file {path}: chmod 600 {path}"));
     }
     let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);

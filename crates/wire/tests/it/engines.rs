@@ -111,8 +111,8 @@ fn abilities(client: &mut Client) -> Result<Vec<(&'static str, &'static str)>, W
     let mut cells = Vec::new();
     let tracked = has(client, Capabilities::SESSION_TRACK);
     client.use_schema("matrix")?;
-    let said = client.session_changes().contains(&SessionChange::Schema("matrix".into()));
-    assert_eq!(said, tracked, "a server that tracks sessions says that the schema changed");
+    let reported = client.session_changes().contains(&SessionChange::Schema("matrix".into()));
+    assert_eq!(reported, tracked, "a server that tracks sessions says that the schema changed");
     cells.push(("session tracking", if tracked { "yes" } else { "not offered" }));
 
     let reset = match client.reset() {

@@ -164,9 +164,9 @@ pub fn alone(test: &str) {
         .args(["--exact", test, "--ignored", "--nocapture"])
         .output()
         .unwrap();
-    let said =
+    let reported =
         format!("{}{}", String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
-    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    assert!(child.status.success() && reported.contains("1 passed"), "{reported}");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn full_authentication_sends_the_password_in_clear_over_a_socket_only_when_asked
     assert_eq!(received[1], b"secret\0");
 }
 
-/// The client's answer to a server that asks for `plugin` over TCP without TLS, or over a socket.
+/// The client's answer to a server that requests `plugin` over TCP without TLS, or over a socket.
 fn switched_to(plugin: &str, more: Vec<Act>) -> (Result<Client, WireError>, Vec<Vec<u8>>) {
     let switch = [b"\xfe", plugin.as_bytes(), b"\0ABCDEFGHIJKLMNOPQRST\0"].concat();
     let mut script = vec![
@@ -289,7 +289,7 @@ fn a_missing_socket_a_refused_port_and_an_unknown_host_name_the_way_out() {
     assert!(e.to_string().contains("107"), "{e}");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let e = fails(Endpoint::Tcp { host: "127.0.0.1".into(), port });
-    assert!(e.to_string().contains("nobody listens there") && e.code() == 2003, "{e}");
+    assert!(e.to_string().contains("no server listens there") && e.code() == 2003, "{e}");
     let e = fails(Endpoint::Tcp { host: "no-such-host.invalid".into(), port });
     assert!(e.to_string().contains("there is no such host") && e.code() == 2005, "{e}");
 }

@@ -106,7 +106,7 @@ impl Drop for Server {
 /// run leaves none behind.
 fn launch(folder: &Path, port: u16) -> Option<(u32, Sender<()>, JoinHandle<()>)> {
     let (stop, stopped) = channel::<()>();
-    let (told, pid) = channel();
+    let (reported, pid) = channel();
     let folder = folder.to_owned();
     let keeper = std::thread::spawn(move || {
         let mut command = Command::new("mariadbd");
@@ -145,7 +145,7 @@ fn launch(folder: &Path, port: u16) -> Option<(u32, Sender<()>, JoinHandle<()>)>
         let mut child =
             command.spawn().expect("mariadbd is needed: install mariadb-server-core or mariadb-server");
         let ready = wait_until_ready(&folder, || child.try_wait().unwrap().is_some());
-        let _ = told.send(ready.then(|| child.id()));
+        let _ = reported.send(ready.then(|| child.id()));
         if ready {
             // Ends when the sender is dropped.
             let _ = stopped.recv();

@@ -220,7 +220,7 @@ fn a_server_that_knows_the_password_proves_its_certificate_and_one_in_between_do
         let mut options = rogue.options();
         options.tls.mode = mode;
         let error = Client::connect(&options).unwrap_err();
-        assert!(error.to_string().contains("somebody may sit between"), "{error}");
+        assert!(error.to_string().contains("a man in the middle may sit between"), "{error}");
     }
     let rogue = Rogue::new("self", true, |_| vec![ok(2)]);
     let client = Client::connect(&rogue.options()).unwrap();

@@ -134,17 +134,29 @@ fn with(table: &str, values: &str, statement: &str) -> String {
     format!("{table}\n[transactions.t]\nvalues = {{ {values} }}\nstatements = [\n{statement}\n]\n")
 }
 
-#[test]
-fn every_kind_of_mistake_has_its_line_and_column() {
-    let table = |rest: &str| {
-        with(&format!("[tables.a]\ncreate = 'CREATE TABLE a (id INT)'\n{rest}"), "", "{ sql = 'SELECT 1' }")
-    };
-    let value = |value: &str| with("", &format!("v = {value}"), "{ sql = 'SELECT :v' }");
-    let statement = |statement: &str| with("", "", statement);
-    let many = |what: &str, count: usize| vec![what; count].join(", ");
-    let names: Vec<String> = (0..33).map(|n| format!("v{n} = 1")).collect();
+/// Checks that each text has one mistake, with this position and beginning.
+fn check_mistakes(cases: Vec<(String, &str)>) {
     let mut wrong = Vec::new();
-    for (text, told) in [
+    for (text, expected) in cases {
+        let mut problems = problems(&text);
+        // Each mistake is reported once, apart from the one that a mix with nothing else has.
+        if problems.len() > 1 {
+            problems.retain(|p| !p.contains("a mix needs a transaction"));
+        }
+        if problems.len() != 1 || !problems[0].starts_with(&format!("m.toml:{expected}")) {
+            wrong.push(format!("{text}\nexpected {expected}\n{problems:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+fn many(what: &str, count: usize) -> String {
+    vec![what; count].join(", ")
+}
+
+#[test]
+fn mistakes_of_a_file_and_its_transactions_have_line_and_column() {
+    check_mistakes(vec![
         ("about = 1".to_owned(), "1:9: integer where a text is expected"),
         ("think_time = '5 parsecs'".to_owned(), "1:14: "),
         ("tables = 1".to_owned(), "1:10: integer where a table is expected"),
@@ -174,6 +186,15 @@ fn every_kind_of_mistake_has_its_line_and_column() {
             "1:9: \"a b\" is not a name for a table",
         ),
         ("[tables.a]\nrows = 1".to_owned(), "1:9: a table needs create"),
+    ]);
+}
+
+#[test]
+fn mistakes_of_a_table_have_line_and_column() {
+    let table = |rest: &str| {
+        with(&format!("[tables.a]\ncreate = 'CREATE TABLE a (id INT)'\n{rest}"), "", "{ sql = 'SELECT 1' }")
+    };
+    check_mistakes(vec![
         (table("rows = 1.5"), "3:8: float where a whole number is expected"),
         (table("rows = 99999999999999999999"), "3:8: the number does not fit 64 bits"),
         (table("rows = 5"), "1:9: table a has rows: [tables.a.columns] must say what is in them"),
@@ -184,6 +205,14 @@ fn every_kind_of_mistake_has_its_line_and_column() {
         (table("rows = 5\n[tables.a.columns]\nid = 1.5"), "5:6: float is not a value"),
         (table("after = ['']"), "3:10: there is no statement in this text"),
         (table("after = ['DROP TABLE a']"), "3:10: after the rows may come"),
+    ]);
+}
+
+#[test]
+fn mistakes_of_a_value_have_line_and_column() {
+    let value = |value: &str| with("", &format!("v = {value}"), "{ sql = 'SELECT :v' }");
+    let names: Vec<String> = (0..33).map(|n| format!("v{n} = 1")).collect();
+    check_mistakes(vec![
         (value("{ uniform = [1] }"), "3:28: a range is [lowest, highest]"),
         (value("{ uniform = [2, 1] }"), "3:28: a range goes upward: [1, 2]"),
         (value("{ uniform = [1, 2], zipfian = [1, 2] }"), "3:16: a generator has exactly one of"),
@@ -198,6 +227,13 @@ fn every_kind_of_mistake_has_its_line_and_column() {
         (value("{ choice = [1, 2], weights = [1] }"), "3:45: weights are 2 numbers"),
         (value("{ choice = [1], weights = [0] }"), "3:27: a choice needs a weight above 0"),
         (with("", &names.join(", "), "{ sql = 'SELECT 1' }"), "3:"),
+    ]);
+}
+
+#[test]
+fn mistakes_of_a_statement_have_line_and_column() {
+    let statement = |statement: &str| with("", "", statement);
+    check_mistakes(vec![
         (statement("1"), "5:1: integer where a table is expected"),
         (statement("{ sql = 'BEGIN' }"), "5:9: BEGIN and COMMIT are set by the transaction's `begin = true`"),
         (statement("{ sql = 'SELECT 1', repeat = 0 }"), "5:30: 0 is not a whole number from 1 to 100000"),
@@ -228,17 +264,7 @@ fn every_kind_of_mistake_has_its_line_and_column() {
             )),
             "5:",
         ),
-    ] {
-        let mut problems = problems(&text);
-        // Each mistake is reported once, apart from the one that a mix with nothing else has.
-        if problems.len() > 1 {
-            problems.retain(|p| !p.contains("a mix needs a transaction"));
-        }
-        if problems.len() != 1 || !problems[0].starts_with(&format!("m.toml:{told}")) {
-            wrong.push(format!("{text}\nexpected {told}\n{problems:#?}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    ]);
 }
 
 #[test]
@@ -256,7 +282,7 @@ fn a_file_cannot_reach_into_other_databases_while_it_prepares() {
         ))
     };
     let fine = ("CREATE TABLE a (id INT)", "CREATE INDEX i ON a (id)");
-    for (create, after, told) in [
+    for (create, after, reported) in [
         ("CREATE TABLE a AS SELECT * FROM prod.a", fine.1, "\"prod\" looks like another database"),
         ("DROP DATABASE prod", fine.1, "this should be CREATE TABLE a"),
         (fine.0, "DROP DATABASE prod", "after the rows may come"),
@@ -276,7 +302,7 @@ fn a_file_cannot_reach_into_other_databases_while_it_prepares() {
         (fine.0, "/*! DROP DATABASE prod */", "after the rows may come"),
     ] {
         let problems = with(create, after);
-        assert!(problems.len() == 1 && problems[0].contains(told), "{create}; {after}: {problems:?}");
+        assert!(problems.len() == 1 && problems[0].contains(reported), "{create}; {after}: {problems:?}");
     }
 }
 
@@ -385,10 +411,10 @@ proptest! {
     fn mistakes_beyond_a_hundred_are_counted(keys in 0usize..400) {
         let text: String = (0..keys).map(|n| format!("unknown_{n} = 1\n")).collect();
         let text = format!("{text}[transactions.t]\nstatements = [{{ sql = 'SELECT 1' }}]\n");
-        let told = Mix::parse("m.toml", &text, 1).map_or_else(|errors| errors, |_| Vec::new());
-        prop_assert_eq!(told.len(), keys.min(100) + usize::from(keys > 100));
+        let reported = Mix::parse("m.toml", &text, 1).map_or_else(|errors| errors, |_| Vec::new());
+        prop_assert_eq!(reported.len(), keys.min(100) + usize::from(keys > 100));
         if keys > 100 {
-            prop_assert_eq!(&told[100].problem, &format!("and {} more mistakes", keys - 100));
+            prop_assert_eq!(&reported[100].problem, &format!("and {} more mistakes", keys - 100));
         }
     }
 
@@ -453,6 +479,6 @@ fn fifty_thousand_unknown_keys_and_endless_lines_are_read() {
     assert_eq!(Mix::parse("m.toml", &format!("{keys}{line}"), 1).unwrap_err().len(), 101);
     assert!(Mix::parse("m.toml", &line, 1).is_ok());
     let key = "k".repeat(1 << 20);
-    let told = Mix::parse("m.toml", &format!("{key} = 1\n{line}"), 1).unwrap_err();
-    assert!(told[0].problem.len() < 400, "{} bytes", told[0].problem.len());
+    let reported = Mix::parse("m.toml", &format!("{key} = 1\n{line}"), 1).unwrap_err();
+    assert!(reported[0].problem.len() < 400, "{} bytes", reported[0].problem.len());
 }

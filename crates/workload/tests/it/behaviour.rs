@@ -25,7 +25,7 @@ const SHOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/shop.to
 pub const QUEUE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/queue.toml");
 pub const TIMELINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/timeline.toml");
 
-/// Options with which a workload can be built: those that it asks of the user.
+/// Options that a workload requires of the user.
 pub fn example(workload: &str) -> Vec<(&'static str, &'static str)> {
     match workload {
         "sql" => vec![("sql", "SELECT 1")],
@@ -42,7 +42,7 @@ pub fn options(workload: &str, given: &[(&str, &str)]) -> Options {
     Options::resolve(workload, mydyno_workload::find(workload).unwrap().options, &given).unwrap()
 }
 
-/// Recites transactions of a connection of a workload for two connections, seed 1.
+/// The statements of two connections' first transactions, with seed 1.
 pub fn recited(
     workload: &str,
     given: &[(&str, &str)],

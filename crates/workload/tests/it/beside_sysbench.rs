@@ -1,6 +1,6 @@
-//! The statements that arrive at a server, beside those of sysbench 1.0.20: kinds, texts and order, with literals made
-//! alike. Where sysbench is not installed, its recorded statements stand for it.
-//! `MYDYNO_WRITE_GOLDEN=1` records them anew.
+//! The statements that a server receives, compared with those of sysbench 1.0.20: kinds, texts and order, with
+//! normalised literals. Where sysbench is not installed, its recorded statements are used.
+//! `MYDYNO_WRITE_GOLDEN=1` records them again.
 
 use std::fs;
 use std::path::Path;
@@ -40,7 +40,7 @@ fn every_workload_sends_the_statements_of_the_original() {
 fn sysbench(server: &Server, workload: &str) -> String {
     let mut client = server.client();
     client.execute("CREATE DATABASE sbtest").unwrap();
-    // bulk_insert counts rows as events, and sends them by the packet.
+    // bulk_insert counts rows as events, and sends them in packets.
     let events = if workload == "bulk_insert" { 60_000 } else { TRANSACTIONS };
     let run = |command: &str| {
         let output = Command::new("sysbench")
@@ -59,7 +59,7 @@ fn sysbench(server: &Server, workload: &str) -> String {
     log
 }
 
-/// The statements that our workload sends for as many transactions, through this project's client.
+/// The statements of the workload here for as many transactions, through this project's client.
 fn ours(server: &Server, workload: &str) -> String {
     let mut control = server.client();
     let bulk = workload == "bulk_insert";
@@ -99,7 +99,7 @@ fn value(param: &Param<'_>) -> Value {
     }
 }
 
-/// The general log while something happens: statements that were executed, one a line, literals made alike.
+/// The general log of an operation: statements that were executed, one a line, with normalised literals.
 fn logged(server: &Server, control: &mut Client, happens: impl FnOnce()) -> String {
     control.execute("SET GLOBAL general_log = 0").unwrap();
     fs::write(server.general_log(), "").unwrap();
@@ -110,8 +110,8 @@ fn logged(server: &Server, control: &mut Client, happens: impl FnOnce()) -> Stri
     shapes(&log)
 }
 
-/// Shapes of the statements of a log. An entry begins with its time or two tabs, then the connection and the command;
-/// other lines go on with the one before.
+/// Normalised statements of a log. An entry begins with its time or two tabs, then the connection and the command;
+/// other lines continue the one before.
 fn shapes(log: &str) -> String {
     let mut entries: Vec<String> = Vec::new();
     let mut taking = false;

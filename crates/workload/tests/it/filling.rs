@@ -1,4 +1,4 @@
-//! Rows are the same however they come in.
+//! Rows do not depend on how they are inserted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,12 +23,12 @@ const SMALL: Tuning = Tuning {
     rows_per_s: None,
 };
 
-/// So slow that a fill can be cut off in its midst: all rows take ten seconds. A range is a tenth of [`SOME`] rows, in
-/// several statements, so that some are in by then and one is half in.
+/// A rate at which a fill can be interrupted half-way: all rows take ten seconds. A range is a tenth of [`SOME`] rows,
+/// in several statements, so that some are complete by then and one is not.
 const SLOW: Tuning =
     Tuning { batch_bytes: 16 << 10, range_bytes: 64 << 10, rows_per_s: Some(3_000.0), ..SMALL };
 
-/// Rows after which a slow fill is cut off.
+/// Rows after which a slow fill is interrupted.
 const SOME: u64 = 3_000;
 
 fn tables(database: &str, given: &[(&str, &str)], seed: u64) -> Tables {
@@ -41,7 +41,7 @@ fn prepare(server: &Server, tables: &Tables, fillers: usize) -> Result<Prepared,
     tables.prepare(&|| server.connect(), fillers, &AtomicBool::new(false), &mut |_| {})
 }
 
-/// Number, order-free checksum and the very bytes of the last rows of every table.
+/// Number, order-independent checksum and the exact bytes of the last rows of every table.
 fn content(client: &mut Client, database: &str, tables: usize) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for table in 1..=tables {
@@ -99,7 +99,7 @@ fn an_interrupted_fill_goes_on_and_makes_the_same_tables() {
     assert!(matches!(cut.require(&mut client), Err(PrepareError::NotPrepared { .. })));
     let there: u64 = client.query("SELECT COUNT(*) FROM fill_cut.sbtest1").unwrap().number(0, 0).unwrap();
     assert!(0 < most && most < 30_000 && 0 < there && there < 30_000, "{most} rows seen, {there} there");
-    // The table is the same one: what was there was gone on with.
+    // The table is the same one: the existing rows were kept.
     let id = "SELECT TABLE_ID FROM information_schema.INNODB_SYS_TABLES WHERE NAME = 'fill_cut/sbtest1'";
     let before = client.query(id).unwrap().rows;
     assert_eq!(prepare(&server, &cut, 3).unwrap(), Prepared::Made);
@@ -110,13 +110,13 @@ fn an_interrupted_fill_goes_on_and_makes_the_same_tables() {
     dropped(&server, &cut);
 }
 
-/// Ends every connection at once, as a `kill -9` of the client does.
+/// Ends every connection at once, as SIGKILL of the client does.
 fn kill_connections(client: &mut Client) {
     let others =
         "SELECT ID FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND DB IN ('fill_killed')";
     for row in client.query(others).unwrap().rows {
         let id = String::from_utf8(row[0].clone().unwrap()).unwrap();
-        // It may just have gone.
+        // It may have ended by itself.
         let _ = client.execute(&format!("KILL {id}"));
     }
 }
@@ -138,7 +138,7 @@ fn a_killed_fill_goes_on_from_what_is_there() {
         let there = "SELECT COUNT(*) FROM fill_killed.sbtest1";
         let found: u64 = client.query(there).unwrap().number(0, 0).unwrap();
         assert!(0 < found && found < 30_000, "{engine}: {found}");
-        // Damage of other kinds: a hole, and a row that is not the seed's.
+        // Damage of other kinds: a missing row, and one that does not follow from the seed.
         client.execute("DELETE FROM fill_killed.sbtest1 WHERE id = 2").unwrap();
         client.execute("UPDATE fill_killed.sbtest1 SET c = 'x' WHERE id = 3").unwrap();
         assert_eq!(prepare(&server, &killed, 4).unwrap(), Prepared::Made);
@@ -157,7 +157,7 @@ fn every_engine_is_filled_and_checked() {
         let mut client = server.client();
         tables.check(&mut client).unwrap();
         if engine == "memory" {
-            // What a restart of the server does.
+            // The effect of a server restart.
             client.execute("TRUNCATE TABLE fill_memory.sbtest1").unwrap();
             assert_eq!(prepare(&server, &tables, 2).unwrap(), Prepared::Made);
             tables.check(&mut client).unwrap();
@@ -206,7 +206,7 @@ fn another_seed_starts_over() {
 fn a_rate_bounds_the_rows_a_second() {
     let server = shared();
     let slow = tables("fill_slow", &[], 1);
-    // A rate at which all rows would take minutes: the stop comes while a filler waits for its turn.
+    // A rate at which all rows would take minutes: the stop comes while a filler waits for the rate limit.
     let tuning = Tuning { rows_per_s: Some(100.0), batch_bytes: 16 << 10, ..Tuning::default() };
     let slow = slow.tuned(tuning);
     let stop = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! Transactions allocate nothing: what they need is laid out before the load, or once a connection.
+//! Transactions allocate nothing: buffers are made before the load, or once a connection.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -28,7 +28,7 @@ fn rows_that_memory_has_lost_are_made_again() {
     assert_eq!(prepare(&server, &tables).unwrap(), Prepared::Made);
     assert_eq!(prepare(&server, &tables).unwrap(), Prepared::Reused);
     let mut client = server.client();
-    // What a restart of the server does.
+    // The effect of a server restart.
     client.execute("TRUNCATE TABLE own_memory.a").unwrap();
     assert!(matches!(tables.require(&mut client), Err(PrepareError::NotPrepared { .. })));
     assert_eq!(prepare(&server, &tables).unwrap(), Prepared::Made);
@@ -96,7 +96,7 @@ fn items(database: &str, engine: &str, id: &str, after: &str) -> OwnTables {
 const COUNTED: &str = "{ sequence = 7, step = -2 }";
 const RANDOM: &str = "{ uniform = [1, 1000000] }";
 
-/// Number and order-free checksum of all values.
+/// Number and order-independent checksum of all values.
 fn content(client: &mut Client, database: &str) -> String {
     let sql = format!(
         "SELECT CONCAT(COUNT(*), ' ', SUM(CRC32(CONCAT_WS(',', id, price, note, tag)))) FROM {database}.item"
@@ -104,9 +104,9 @@ fn content(client: &mut Client, database: &str) -> String {
     client.query(&sql).unwrap().scalar().unwrap().into_owned()
 }
 
-/// A prepare whose connections are lost when a part of the rows is in, as those of a killed process are.
+/// A prepare that loses its connections when a part of the rows is inserted, as by a kill of the process.
 fn cut_off(server: &Server, tables: &OwnTables) {
-    // All rows take ten seconds. Of the first 3,000 at most two parts, one a connection, are not whole and noted.
+    // All rows take ten seconds. Of the first 3,000 at most two parts, one a connection, are incomplete.
     let tuning = Tuning { rows_per_s: Some(3_000.0), ..tables.tuning };
     let slow = OwnTables { tuning, ..tables.clone() };
     let mut others = server.client();
@@ -118,7 +118,7 @@ fn cut_off(server: &Server, tables: &OwnTables) {
         if p.rows > 3_000 && p.rows < p.of {
             for row in others.query(&list).unwrap().rows {
                 let id = String::from_utf8(row[0].clone().unwrap()).unwrap();
-                // It may just have gone.
+                // It may have ended by itself.
                 let _ = others.execute(&format!("KILL {id}"));
             }
         }
@@ -144,7 +144,7 @@ fn a_prepare_that_was_cut_off_goes_on_where_its_rows_can_be_told() {
         assert!(matches!(cut.require(&mut client), Err(PrepareError::NotPrepared { .. })));
         let there = client.query("SELECT COUNT(*) FROM own_cut.item").unwrap().number::<u64>(0, 0).unwrap();
         assert!(0 < there && there < 30_000, "{engine} {id}: {there} rows");
-        // Without transactions some rows of a part may be in whose note is not.
+        // Without transactions some rows of a part may exist without its record.
         if engine != "InnoDB" {
             client.execute("INSERT INTO own_cut.item VALUES (-59991, 1, 'half', 'part')").unwrap();
         }
@@ -186,7 +186,7 @@ fn rows_that_are_changed_while_they_come_in_are_found() {
     cut_off(&server, &cut);
     client.execute("UPDATE own_changed.item SET note = 'x' WHERE id = 7").unwrap();
     client.execute("ALTER TABLE own_changed.item COMMENT 'the first'").unwrap();
-    // It cannot be told which part is wrong: the table is begun anew.
+    // The wrong part cannot be identified, so the table is filled again.
     assert_eq!(prepare(&server, &cut).unwrap(), Prepared::Made);
     let made = client.query("SHOW CREATE TABLE own_changed.item").unwrap().text(0, 1).unwrap().into_owned();
     assert!(!made.contains("the first"), "{made}");
@@ -204,7 +204,7 @@ fn statements_after_the_rows_go_on_behind_the_last_that_has_run() {
     let refused = prepare(&server, &tables).unwrap_err().to_string();
     assert!(refused.contains("m.toml:1") && refused.contains("Duplicate entry"), "{refused}");
     client.execute("ALTER TABLE own_after.item COMMENT 'the first'").unwrap();
-    // What stood in the way is gone.
+    // The obstacle is gone.
     client.execute("DELETE FROM own_after.item WHERE id < 7").unwrap();
     assert_eq!(prepare(&server, &tables).unwrap(), Prepared::Made);
     tables.check(&mut client).unwrap();
@@ -220,7 +220,7 @@ fn a_change_of_rows_that_may_be_half_done_makes_all_anew() {
     let after = "'ALTER TABLE item ADD UNIQUE (id)', 'UPDATE item SET id = id + 2'";
     let tables = items("own_half", "MyISAM", COUNTED, after);
     for _ in 0..2 {
-        // Most rows' new number is another's.
+        // Most rows' new number is that of another row.
         let refused = prepare(&server, &tables).unwrap_err().to_string();
         assert!(refused.contains("Duplicate entry"), "{refused}");
         let made = client.query("SHOW CREATE TABLE own_half.item").unwrap().text(0, 1).unwrap().into_owned();

@@ -1,4 +1,4 @@
-//! Databases: ours, somebody's, and those that a kill left between the two.
+//! Databases: mydyno's, foreign ones, and those that a kill left in between.
 
 use std::sync::atomic::AtomicBool;
 
@@ -20,7 +20,7 @@ fn a_database_that_a_kill_left_without_its_mark_is_used_and_dropped() {
     let server = shared();
     let mut client = server.client();
     let tables = small("own_killed");
-    // What is there after a kill between the two statements of mark::create.
+    // The state after a kill between the two statements of mark::create.
     mark::create(&mut client, "own_killed").unwrap();
     client.execute(&format!("DROP TABLE own_killed.{}", mark::TABLE)).unwrap();
     assert_eq!(mark::owner(&mut client, "own_killed").unwrap(), Owner::Missing);
@@ -28,7 +28,7 @@ fn a_database_that_a_kill_left_without_its_mark_is_used_and_dropped() {
     assert_eq!(mark::owner(&mut client, "own_killed").unwrap(), Owner::Ours);
     assert!(tables.cleanup(&mut client).unwrap());
     assert!(client.query("SHOW DATABASES LIKE 'own_killed'").unwrap().is_empty());
-    // And when nothing came after it but a cleanup.
+    // The state after a kill, followed only by a cleanup.
     mark::create(&mut client, "own_killed").unwrap();
     client.execute(&format!("DROP TABLE own_killed.{}", mark::TABLE)).unwrap();
     assert!(tables.cleanup(&mut client).unwrap());
@@ -145,7 +145,7 @@ fn the_origin_is_kept_as_a_row_where_the_server_keeps_no_comments() {
     let row = "INSERT INTO no_comment.mydyno_mark VALUES ('mydyno.origin', 'made by mydyno; mydyno drops this database on cleanup')";
     client.execute(row).unwrap();
     assert_eq!(mark::origin(&mut client, "no_comment").unwrap(), Origin::Made);
-    // A comment that somebody changed counts more than the row.
+    // A changed comment takes precedence over the row.
     client.execute("ALTER TABLE no_comment.mydyno_mark COMMENT = 'mine'").unwrap();
     assert_eq!(mark::drop(&mut client, "no_comment").unwrap(), Origin::Unclear("mine".to_owned()));
     client.execute(forget).unwrap();

@@ -53,7 +53,7 @@ impl<W: Workload> Session for Recorder<'_, W> {
         self.record(&SentStatement { operation, sql, params: &[] })
     }
 
-    /// A result without columns: nothing is known of the rows.
+    /// A result without columns: the rows are unknown.
     async fn stream<S: ResultSink>(&mut self, command: Command<'_>, _: &mut S) -> Result<Answer, Fault> {
         match command {
             Command::Prepared(statement, params) => self.execute(statement, params).await,

@@ -1,4 +1,4 @@
-//! A server that falls silent in the midst of preparing, checking or cleaning up: the first signal ends every wait.
+//! A server that stops answering during prepare, check or cleanup: the first signal ends every wait.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -15,7 +15,7 @@ use mydyno_workload::sbtest;
 use crate::behaviour::options;
 use crate::server::{Server, shared};
 
-/// Passes bytes between clients and a server until a client sends a text, and nothing to any client from then on.
+/// Relays bytes between clients and a server until a client sends a given text, and nothing to any client from then on.
 struct Silent {
     _folder: tempfile::TempDir,
     socket: PathBuf,
@@ -51,7 +51,7 @@ impl Silent {
     }
 }
 
-/// Passes bytes on until one side closes, then closes the other: a session that is left open would hold its locks.
+/// Relays bytes until one side closes, then closes the other: a session that stays open would hold its locks.
 fn pass(mut from: UnixStream, mut to: UnixStream, silent: &AtomicBool, text: Option<&str>) {
     let mut buffer = vec![0; 1 << 16];
     while let Some(count) = from.read(&mut buffer).ok().filter(|count| *count > 0) {
@@ -66,8 +66,8 @@ fn pass(mut from: UnixStream, mut to: UnixStream, silent: &AtomicBool, text: Opt
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// Runs `work` with connections through a server that falls silent at a text, sets the flag of a signal then, and
-/// checks that the work ends with an error within a second.
+/// Runs `work` with connections through a relay that stops at a text, sets the flag of a signal then, and checks that
+/// the work ends with an error within a second.
 fn ends_at_once(
     server: &Server,
     text: &'static str,

@@ -1,5 +1,5 @@
-//! The stream of operations of a connection stays the same from version to version.
-//! `MYDYNO_WRITE_GOLDEN=1` writes what there is now.
+//! The stream of operations of a connection is stable across versions.
+//! `MYDYNO_WRITE_GOLDEN=1` records it again.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -50,7 +50,7 @@ impl ScriptClient {
 
     fn send(&mut self, answered: bool) -> Result<(), WireError> {
         if self.lost {
-            return Err(WireError::Closed { state: ANSWER, way_out: "connect again" });
+            return Err(WireError::Closed { state: ANSWER, remedy: "connect again" });
         }
         let sealed = match &mut self.envelope {
             None => None,
@@ -98,7 +98,7 @@ impl ScriptClient {
         let Self { line, envelope, assembler, .. } = self;
         let received = line.receive(|bytes| {
             if bytes.is_empty() {
-                return Err(WireError::Closed { state: ANSWER, way_out: "see the server's error log" });
+                return Err(WireError::Closed { state: ANSWER, remedy: "see the server's error log" });
             }
             let Some(envelope) = envelope else {
                 assembler.extend(bytes);

@@ -183,7 +183,7 @@ impl Connection {
         let asked = match &mut self.client {
             Some(client) => ask(client, &mut collected),
             None if context.target.dry_run => Ok(()),
-            None => Err(WireError::Closed { state: "using a closed connection", way_out: "connect first" }),
+            None => Err(WireError::Closed { state: "using a closed connection", remedy: "connect first" }),
         };
         let affected = collected.affected;
         if let Err(error) = asked {

@@ -8,7 +8,7 @@ use mydyno_stats::Distribution;
 
 use super::{Step, count_above};
 use crate::End;
-use crate::simulation::{ServerScript, ServiceTime, Simulation, Stretch};
+use crate::simulation::{Period, ServerScript, ServiceTime, Simulation};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
@@ -25,7 +25,7 @@ fn a_stall_shows_in_the_responses_of_an_open_loop_as_the_arithmetic_says() {
             measure: Duration::from_secs(8),
             ..Step::default()
         };
-        let stall = Stretch { from_ns: S, length_ns: stall_ms * MS };
+        let stall = Period { from_ns: S, length_ns: stall_ms * MS };
         let server = ServerScript { slots: 64, stalls: vec![stall], ..ServerScript::default() };
         let time_s = 1.04e-3;
         let ran = step.run(&Simulation { server, ..Simulation::default() });
@@ -51,7 +51,7 @@ fn a_stalled_second_shows_in_responses_and_not_in_the_services_of_later_statemen
         measure: Duration::from_secs(3),
         ..Step::default()
     };
-    let stall = Stretch { from_ns: S, length_ns: S };
+    let stall = Period { from_ns: S, length_ns: S };
     let server = ServerScript {
         slots: 8,
         service: ServiceTime::Constant(100_000),
@@ -147,7 +147,7 @@ fn waits_are_those_of_erlang() {
 fn a_server_that_restarts_is_waited_for_and_one_that_stays_away_ends_the_step() {
     let step = Step { connections: 6, measure: Duration::from_secs(100), ..Step::default() };
     let away = |length_ns| ServerScript {
-        outages: vec![Stretch { from_ns: 10 * S, length_ns }],
+        outages: vec![Period { from_ns: 10 * S, length_ns }],
         ..ServerScript::default()
     };
     let run =
@@ -193,7 +193,7 @@ fn a_warmup_ends_a_window_after_it_is_steady_and_drops_its_backlog() {
 #[test]
 fn a_load_generator_that_stands_still_reports_how_late_it_was() {
     let step = Step { measure: Duration::from_secs(3), ..Step::default() };
-    let stall = Stretch { from_ns: 1_900 * MS, length_ns: 600 * MS };
+    let stall = Period { from_ns: 1_900 * MS, length_ns: 600 * MS };
     let ran = step.run(&Simulation { client_stalls: vec![stall], ..Simulation::default() });
     let End::Complete(shortfalls) = ran.end else { panic!("{:?}", ran.end) };
     assert_eq!(shortfalls.late_ns, 500 * MS);

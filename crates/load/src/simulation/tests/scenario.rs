@@ -6,7 +6,7 @@ use mydyno_model::plan::{Arrivals, ConnectionPlan, RateStep, Shape, Spacing, Spr
 use mydyno_stats::rng::Rng;
 
 use super::Step;
-use crate::simulation::{ServerScript, ServiceTime, Simulation, Stretch};
+use crate::simulation::{Period, ServerScript, ServiceTime, Simulation};
 
 const MS: u64 = 1_000_000;
 
@@ -33,7 +33,7 @@ pub fn scenario(seed: u64) -> (Step, Simulation) {
     let simulation = Simulation {
         seed,
         server: server(random),
-        client_stalls: stretches(random, 6, 400),
+        client_stalls: periods(random, 6, 400),
         interrupt_at_ns: one_in(random, 10).then(|| random.between(0, 3_000 * MS)),
     };
     (step, simulation)
@@ -79,8 +79,8 @@ fn server(random: &mut Rng) -> ServerScript {
         },
         network_ns: random.between(5_000, 300_000),
         connect_ns: random.between(100_000, 50 * MS),
-        stalls: stretches(random, 3, 1_000),
-        outages: stretches(random, 4, 700),
+        stalls: periods(random, 3, 1_000),
+        outages: periods(random, 4, 700),
         errors: one_in(random, 3).then(|| (random.f64() * 0.3, if one_in(random, 2) { 1213 } else { 1146 })),
         cuts: share(random, 4),
         silences: share(random, 6) / 10.0,
@@ -90,9 +90,9 @@ fn server(random: &mut Rng) -> ServerScript {
 }
 
 /// One stretch within the first three seconds, in one of `n` cases.
-fn stretches(random: &mut Rng, n: u64, longest_ms: u64) -> Vec<Stretch> {
+fn periods(random: &mut Rng, n: u64, longest_ms: u64) -> Vec<Period> {
     if !one_in(random, n) {
         return Vec::new();
     }
-    vec![Stretch { from_ns: random.between(0, 3_000 * MS), length_ns: random.between(MS, longest_ms * MS) }]
+    vec![Period { from_ns: random.between(0, 3_000 * MS), length_ns: random.between(MS, longest_ms * MS) }]
 }

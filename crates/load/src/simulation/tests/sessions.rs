@@ -10,7 +10,7 @@ use mydyno_workload::{Command, Fault, Handle, Param, Session, StatementSpec, Wor
 
 use super::{Step, point_select};
 use crate::End;
-use crate::simulation::{ServerScript, Simulation, Stretch};
+use crate::simulation::{Period, ServerScript, Simulation};
 
 /// A point select that each connection prepares while running, and prepares again after a reconnect.
 struct Late {
@@ -59,7 +59,7 @@ impl Workload for Late {
 #[test]
 fn statements_are_prepared_once_a_connection_also_after_outages_and_cut_answers() {
     let late = Late { operations: point_select().operations().to_vec(), prepared: AtomicU64::new(0) };
-    let ms = |from: u64, length: u64| Stretch { from_ns: from * 1_000_000, length_ns: length * 1_000_000 };
+    let ms = |from: u64, length: u64| Period { from_ns: from * 1_000_000, length_ns: length * 1_000_000 };
     let server = ServerScript {
         slots: 4,
         outages: vec![ms(500, 200)],

@@ -1,4 +1,4 @@
-//! Where the facts come from: here, another host, a bundle, or an option file.
+//! The source of the facts: this host, another one, a bundle, or an option file.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub fn bundle(path: &Path) -> Result<FactSet, Failure> {
     mydyno_facts::bundle::load(path).map_err(|e| Failure::environment(e.to_string()))
 }
 
-/// Where the options say that the facts come from.
+/// The source in the options.
 pub fn source(args: &Args, password: Password, ui: &Ui) -> Result<FactSource, Failure> {
     if let Some(path) = &args.config {
         let Some(release) = args.release.clone() else {
@@ -36,12 +36,12 @@ pub fn source(args: &Args, password: Password, ui: &Ui) -> Result<FactSource, Fa
         (None, None) if args.host_only => Ok(FactSource::Host),
         (None, None) => {
             let name = format!("audit-{}", std::process::id());
-            let Some((spec, turns)) = private::wanted(&args.target, name, ui)? else {
+            let Some((spec, lever_set)) = private::wanted(&args.target, name, ui)? else {
                 let connect = target::resolve(&args.target.server, password, ui)?;
                 return Ok(FactSource::Server(Target::Server(Box::new(connect))));
             };
             let data = args.target.data.clone();
-            let private = PrivateServer { command: "audit".to_owned(), spec, turns, data };
+            let private = PrivateServer { command: "audit".to_owned(), spec, lever_set, data };
             Ok(FactSource::Server(Target::Private(Box::new(private))))
         }
     }
@@ -56,8 +56,8 @@ pub fn options(args: &Args) -> Result<Options, Failure> {
     Ok(Options { window: (!window.is_zero()).then_some(window), ..Options::audit() })
 }
 
-/// Another host, looked at by the same command there. Passwords stay here: the option files and accounts of that host are
-/// used.
+/// Another host, examined by the same command there. Passwords stay here: the option files and accounts of that host
+/// are used.
 fn remote(args: &Args, host: &str, password: &Password, ui: &Ui) -> Result<FactSource, Failure> {
     let target = &args.target.server;
     if !matches!(password, Password::NotGiven) || target.password_file.is_some() {
@@ -85,7 +85,7 @@ fn remote(args: &Args, host: &str, password: &Password, ui: &Ui) -> Result<FactS
     add("protocol", target.protocol.map(|p| if p == ProtocolArg::Tcp { "tcp" } else { "socket" }.to_owned()));
     let ssl_mode = target.ssl_mode.and_then(|mode| Some(mode.to_possible_value()?.get_name().to_owned()));
     add("ssl-mode", ssl_mode);
-    // As with option files, these are files over there.
+    // Like option files, these are files of the other host.
     add("ssl-ca", text(&target.ssl_ca));
     add("ssl-cert", text(&target.ssl_cert));
     add("ssl-key", text(&target.ssl_key));

@@ -43,31 +43,31 @@ It only reads: SELECT and SHOW on the server, files on the host. Guide: docs/gui
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, after_help = EXAMPLES)]
 pub struct Args {
-    /// Judge the facts of this bundle instead of looking.
+    /// Judge the facts of this bundle instead of a live server.
     #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["ssh", "host_only", "sandbox"])]
     pub from: Option<PathBuf>,
-    /// Keep the facts in this file, which only you can read.
+    /// Write the facts to this file, which only you can read.
     #[arg(long, value_name = "BUNDLE")]
     pub save: Option<PathBuf>,
     /// Replace names that you chose (hosts, paths, tables) by tokens, in the bundle and in the findings.
     #[arg(long)]
     pub redact: bool,
-    /// Judge this option file and what it includes, and nothing else; needs --for.
+    /// Judge only this option file and the files that it includes; needs --for.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "save", "redact", "ssh", "host_only", "sandbox", "diff", "fix"])]
     pub config: Option<PathBuf>,
-    /// Judge options for this release instead of the server's own, as in mysql-9.7, mysql-8.0.36 or mariadb-11.8.
+    /// Check options for this release instead of the server's own, as in mysql-9.7, mysql-8.0.36 or mariadb-11.8.
     #[arg(long = "for", value_name = "RELEASE")]
     pub release: Option<mydyno_judge::knobs::Target>,
-    /// Look at another host and its server through the system's ssh; mydyno sends itself there and removes itself.
+    /// Audit another host and its server through the system's ssh; mydyno copies itself there and removes itself.
     #[arg(long, value_name = "[USER@]HOST", conflicts_with_all = ["host_only", "sandbox"])]
     pub ssh: Option<String>,
-    /// Look at the host only; connect to no server.
+    /// Audit only the host; connect to no server.
     #[arg(long)]
     pub host_only: bool,
-    /// Print the facts as JSON and judge nothing.
+    /// Print the facts as JSON and judge no claims.
     #[arg(long, conflicts_with_all = ["fix", "markdown", "sarif", "diff"])]
     pub facts: bool,
-    /// How far apart the two readings of counters are, for rates.
+    /// Time between the two readings of counters, for rates.
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub window: String,
     /// Judge only these claims.
@@ -76,7 +76,7 @@ pub struct Args {
     /// Leave these claims out.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub skip: Vec<String>,
-    /// Judge only claims of these areas.
+    /// Judge only claims in these areas.
     #[arg(long, value_name = "AREA,…", value_delimiter = ',')]
     pub area: Vec<String>,
     /// Exit with status 1 when a claim of this severity or a higher one is violated.
@@ -85,37 +85,37 @@ pub struct Args {
     /// Exit with status 1 also when a claim of the severity of --fail-on or higher is unknown.
     #[arg(long)]
     pub fail_on_unknown: bool,
-    /// List of findings that are accepted [default: mydyno.toml of this folder, if there is one].
+    /// List of accepted findings [default: mydyno.toml of this folder, if it exists].
     #[arg(long, value_name = "FILE")]
     pub accept: Option<PathBuf>,
-    /// Folder with claims of your own, which take the place of those of the same id.
+    /// Folder with your own claims, which replace those with the same id.
     #[arg(long, value_name = "DIR")]
     pub claims: Option<PathBuf>,
-    /// Say what has changed since an earlier audit, by its bundle.
+    /// Show changes since an earlier audit, given by its bundle.
     #[arg(long, value_name = "BUNDLE")]
     pub diff: Option<PathBuf>,
-    /// Write the remedies and their undo into this folder, which is made; nothing is applied.
+    /// Write the remedies and their undo into this new folder; nothing is applied.
     #[arg(long, value_name = "DIR")]
     pub fix: Option<PathBuf>,
     /// Print the details of every violated claim; without it, those of the worst three.
     #[arg(long)]
     pub details: bool,
-    /// Print the details of these claims only, in whatever state they are.
+    /// Print only the details of these claims, in any state.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub explain: Vec<String>,
-    /// List claims that hold or do not apply, too, with the reason.
+    /// Also list claims that hold or do not apply, with the reason.
     #[arg(long)]
     pub all: bool,
-    /// Form of the findings.
+    /// Format of the findings.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     pub format: Format,
-    /// As --format html: one file that needs nothing else.
+    /// Short for --format html: one self-contained file.
     #[arg(long, conflicts_with_all = ["format", "markdown", "sarif"])]
     pub html: bool,
-    /// As --format markdown.
+    /// Short for --format markdown.
     #[arg(long, visible_alias = "md", conflicts_with_all = ["format", "sarif"])]
     pub markdown: bool,
-    /// As --format sarif: SARIF 2.1.0.
+    /// Short for --format sarif: SARIF 2.1.0.
     #[arg(long, conflicts_with = "format")]
     pub sarif: bool,
     /// File to write instead of standard output.
@@ -129,7 +129,7 @@ pub struct Args {
     pub help: Option<bool>,
 }
 
-/// Forms of the findings.
+/// Formats of the findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// One self-contained page.
@@ -145,7 +145,7 @@ pub enum Format {
 }
 
 impl Args {
-    /// The form that the options ask for.
+    /// The requested format.
     fn form(&self, ui: &Ui) -> Format {
         match (ui.json, self.html, self.markdown, self.sarif) {
             (true, ..) => Format::Json,
@@ -162,11 +162,11 @@ impl Args {
 pub enum FailOn {
     /// Worth knowing.
     Info,
-    /// Costs little, or seldom.
+    /// Costs little, or rarely.
     Low,
     /// Costs noticeably.
     Medium,
-    /// Costs much, or will hurt on a bad day.
+    /// Costs much, or causes an outage under load.
     High,
     /// Data are at risk.
     Critical,
@@ -184,9 +184,9 @@ impl From<FailOn> for Severity {
     }
 }
 
-/// Looks, judges and shows.
+/// Collects, judges and shows.
 pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> {
-    // What can be wrong with the command is said before anything is asked.
+    // Mistakes of the command are reported before any password is requested.
     let claims = claims::load(args.claims.as_deref())?;
     let wanted = wanted(args, &claims)?;
     let accepted = accepted(args)?;
@@ -279,8 +279,8 @@ fn show(args: &Args, text: &str, ui: &Ui) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bad when a claim that is not accepted is violated at the named level or above; with `unknown` also when it cannot be
-/// told, at any level where none is named.
+/// Bad when a claim that is not accepted is violated at the given severity or above; with `unknown` also when it is
+/// unknown, at any severity unless one is given.
 fn status(findings: &Findings, fail_on: Option<FailOn>, unknown: bool) -> Status {
     let level = match (fail_on, unknown) {
         (None, false) => return Status::Fine,
@@ -312,7 +312,7 @@ fn changed(changes: &[mydyno_judge::Change], since: &str) -> String {
     text
 }
 
-/// Ids of the claims that `--only`, `--skip` and `--area` leave.
+/// Ids of the claims that `--only`, `--skip` and `--area` select.
 fn wanted(args: &Args, claims: &Claims) -> Result<Vec<String>, Failure> {
     let mut problems = Vec::new();
     for id in args.only.iter().chain(&args.skip).chain(&args.explain) {

@@ -11,8 +11,8 @@ use mydyno_model::finding::Findings;
 use crate::failure::Failure;
 use crate::ui::Ui;
 
-/// Writes the remedies into a folder that is made for them: nothing that is there is written over. `fragment` is where
-/// the server reads options last.
+/// Writes the remedies into a new folder; no existing file is overwritten. `fragment` is the folder whose files the
+/// server reads last.
 pub fn write(folder: &Path, findings: &Findings, fragment: &Fragment, ui: &Ui) -> Result<(), Failure> {
     let files = fix(findings, fragment);
     if files.is_empty() {

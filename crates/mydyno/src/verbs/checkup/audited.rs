@@ -1,4 +1,4 @@
-//! The server that is audited: one of the user's, which is only read, or a private one, which is loaded first.
+//! The audited server: one of the user's, which is only read, or a private one, which is loaded first.
 
 use std::path::Path;
 
@@ -21,12 +21,12 @@ use crate::target;
 use crate::ui::Ui;
 use crate::verbs::claims;
 
-/// Load on a private server before its audit, so that its counters say something.
+/// Load on a private server before its audit, so that its counters are meaningful.
 const LOADED: &str = "10s";
 /// Rows of each of its two tables.
 const ROWS: u64 = 50_000;
 
-/// Audits the server that the options name. The record of a load on a private one goes into `folder`.
+/// Audits the server in the options. The record of a load on a private one is written to `folder`.
 pub fn audit(
     args: &Args,
     folder: &Path,
@@ -35,11 +35,11 @@ pub fn audit(
     ui: &Ui,
 ) -> Result<Audited, Failure> {
     let name = format!("checkup-{}", std::process::id());
-    let Some((spec, turns)) = private::wanted(&args.target, name, ui)? else {
+    let Some((spec, lever_set)) = private::wanted(&args.target, name, ui)? else {
         let connect = target::resolve(&args.target.server, password, ui)?;
         return look(connect, stop, ui);
     };
-    private::check_no_load(&turns)?;
+    private::check_no_load(&lever_set)?;
     let host = private::open_host("checkup")?;
     let server = Started::up(&host, spec, stop, ui)?;
     if !args.plan {
@@ -48,7 +48,7 @@ pub fn audit(
     look(server.connect.clone(), stop, ui)
 }
 
-/// A private server that goes when this value goes; after SIGKILL the journal names it.
+/// A private server that ends when this value is dropped; after SIGKILL the journal has its entry.
 struct Started<'a> {
     host: &'a Host,
     name: String,
@@ -99,7 +99,7 @@ fn look(connect: ConnectOptions, stop: &Cancel, ui: &Ui) -> Result<Audited, Fail
     mydyno_run::audit::judge(&plan.judging, facts).map_err(private::run_failure)
 }
 
-/// A short load, so that the counters of a new server say something.
+/// A short load, so that the counters of a new server are meaningful.
 fn load(args: &Args, folder: &Path, connect: &ConnectOptions, stop: &Cancel, ui: &Ui) -> Result<(), Failure> {
     let text = |text: &str| Some(text.to_owned());
     let load = LoadArgs {

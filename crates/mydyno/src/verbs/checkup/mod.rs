@@ -1,4 +1,4 @@
-//! `mydyno checkup`: audit, then the advice that can be proved on this host, proved one by one and together.
+//! `mydyno checkup`: an audit, then tests of its advice on this host, one by one and together.
 
 mod audited;
 
@@ -46,7 +46,7 @@ pub struct Args {
     /// The smallest effect that matters.
     #[arg(long, value_name = "PERCENT", default_value = "2%")]
     pub delta: String,
-    /// Workload that the advice is measured under; one that makes tables of its own.
+    /// Workload for measuring the advice; one that makes its own tables.
     #[arg(long, value_name = "WORKLOAD", default_value = "oltp_read_write")]
     pub workload: String,
     /// Connections that carry load.
@@ -55,7 +55,7 @@ pub struct Args {
     /// Measure only the advice of these claims.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Leave the advice of these claims out.
+    /// Exclude the advice of these claims.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub skip: Vec<String>,
     /// Length of a slice of load on one server [default: 1s].
@@ -67,10 +67,10 @@ pub struct Args {
     /// Seed of rows, operations and the order of slices [default: 1].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print what would be measured and how long it takes; measure nothing.
+    /// Print the plan and its duration; measure nothing.
     #[arg(long)]
     pub plan: bool,
-    /// Folder for checkup.json, checkup.html, checkup.md and the experiments [default: one of its own in the state folder].
+    /// Folder for checkup.json, checkup.html, checkup.md and the experiments [default: a new one in the state folder].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print help.
@@ -80,7 +80,7 @@ pub struct Args {
     pub target: TargetArgs,
 }
 
-/// The numbers among the options.
+/// The numeric options.
 struct Limits {
     budget_s: f64,
     delta: f64,
@@ -174,7 +174,7 @@ fn check(
     Ok(Status::Fine)
 }
 
-/// What the experiments of one check-up share.
+/// Parameters that all experiments of a check-up share.
 struct Proving<'a> {
     common: &'a Common,
     folder: &'a Path,
@@ -183,7 +183,7 @@ struct Proving<'a> {
 }
 
 impl Proving<'_> {
-    /// One piece of advice, measured; an experiment that cannot be carried out is a result too.
+    /// Measures one piece of advice; an experiment that cannot run is a result too.
     fn one(&self, candidate: &Candidate, budget_s: f64) -> Result<Advice, Failure> {
         let Candidate { advice, change } = candidate;
         match self.measure(&advice.claim, change, budget_s) {
@@ -200,7 +200,7 @@ impl Proving<'_> {
         }
     }
 
-    /// All gains together against the start, where there are several.
+    /// All gains together against the audited settings, if there are several.
     fn joint(&self, advice: &[Advice], of: &[Candidate], budget_s: f64) -> Result<Option<Joint>, Failure> {
         let gains = conclude::gains(advice);
         if gains.len() < 2 {
@@ -261,7 +261,7 @@ fn limits(args: &Args) -> Result<Limits, Failure> {
     }
 }
 
-/// The folder of the results; one that holds something is not written into.
+/// The folder of the results; a folder with files is refused.
 fn folder(args: &Args) -> Result<PathBuf, Failure> {
     let Some(folder) = &args.out else {
         let state = mydyno_host::StateDir::default_path().map_err(private::environment)?;
@@ -287,12 +287,12 @@ fn check_claims(args: &Args) -> Result<(), Failure> {
     if problems.is_empty() { Ok(()) } else { Err(Failure { status: Status::Usage, problems }) }
 }
 
-/// Whether `--only` and `--skip` leave a claim.
+/// Whether `--only` and `--skip` select a claim.
 fn is_chosen(args: &Args, claim: &String) -> bool {
     (args.only.is_empty() || args.only.contains(claim)) && !args.skip.contains(claim)
 }
 
-/// The change at the size of the private servers.
+/// The change, scaled to the private servers.
 fn smaller(candidate: &mut Candidate, scale: f64) {
     for change in &mut candidate.change.levels {
         let name = change.lever.strip_prefix("option.").unwrap_or(&change.lever);
@@ -315,7 +315,7 @@ fn load_text(load: &LoadDefinition, connections: u32) -> String {
     [vec![load.workload.clone(), format!("{connections} connections")], options].concat().join(", ")
 }
 
-/// What would be measured, in words.
+/// The planned measurements, in words.
 fn plan(sorted: &Sorted, notes: &[String], shares: &Shares, ui: &Ui) {
     let mut lines = vec![format!(
         "{} would be measured, and all gains together, at most {}:",

@@ -24,7 +24,7 @@ use crate::ui::Ui;
 
 /// File of the document in the folder of `--out`.
 const DOCUMENT: &str = "probe.json";
-/// The hidden step that `malloc` starts itself with.
+/// The hidden subcommand as which `malloc` starts itself.
 const CHILD: [&str; 2] = ["probe", "malloc-child"];
 
 /// Options of `mydyno probe`.
@@ -36,11 +36,11 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Probe {
-    /// How often a file can be written and synced, and whether syncs reach the disk.
+    /// Rate of writing and syncing a file, and whether syncs reach the disk.
     Fsync(Fsync),
-    /// Random reads and writes past the page cache, alone and beside a writer that syncs.
+    /// Random reads and writes with direct I/O, alone and beside a writer that syncs.
     Random(Random),
-    /// The ladder from cache over memory, page cache and disk to a sync.
+    /// Latencies from cache over memory, page cache and disk to a sync.
     Latency(Latency),
     /// Memory bandwidth.
     Memory(Common),
@@ -57,7 +57,7 @@ enum Probe {
     /// The child process that `malloc` starts for each allocator.
     #[command(hide = true)]
     MallocChild {
-        /// A document of its own.
+        /// A document for itself.
         request: String,
     },
 }
@@ -68,17 +68,17 @@ struct Common {
     /// Time of each measure, over all rounds.
     #[arg(long, value_name = "DURATION", default_value = "3s")]
     time: String,
-    /// Warm-up before each stretch.
+    /// Warm-up before each measurement.
     #[arg(long, value_name = "DURATION", default_value = "200ms")]
     warmup: String,
     #[command(flatten)]
     rounds: Rounds,
 }
 
-/// How often everything is measured, in which order.
+/// Number and order of the measurements.
 #[derive(Debug, ClapArgs)]
 struct Rounds {
-    /// Rounds: all measures in a shuffled order each, so that what changes meanwhile touches all.
+    /// Rounds: each measures everything in a random order, so that drift affects all measures alike.
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
     #[command(flatten)]
@@ -92,10 +92,10 @@ impl Rounds {
     }
 }
 
-/// The order, and where the document goes.
+/// The order, and the destination of the document.
 #[derive(Debug, ClapArgs)]
 struct Order {
-    /// Decides the order, and the places of random reads and writes.
+    /// Seed of the order, and of the positions of random reads and writes.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Also write the document into this folder, as probe.json.
@@ -105,22 +105,22 @@ struct Order {
 
 #[derive(Debug, ClapArgs)]
 struct Fsync {
-    /// Where: a folder on the file system of the data or of the log, beside the data directory, not in it; file systems and disks
-    /// differ.
+    /// Folder to measure: on the file system of the data or of the log, beside the data directory, not in it; file
+    /// systems and disks differ.
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
     /// Bytes of a write.
     #[arg(long, value_name = "SIZE", default_value = "4K")]
     block: String,
-    /// Bytes of the file that is overwritten; with all patterns nine times that has to be free. 64M, and 16M with
+    /// Bytes of the file that is overwritten; all patterns need nine times that space. 64M, and 16M with
     /// --file-systems.
     #[arg(long, value_name = "SIZE")]
     size: Option<String>,
-    /// Instead of the folder itself, a disk of mydyno's own in it for each of these: ext4, ext4-nojournal, xfs, btrfs (root, mkfs
-    /// and loop devices).
+    /// Instead of the folder itself, measure a disk that mydyno makes in it for each of these: ext4, ext4-nojournal,
+    /// xfs, btrfs (needs root, mkfs and loop devices).
     #[arg(long, value_name = "LIST")]
     file_systems: Option<String>,
-    /// Whether their flushes reach the device below, as an own disk each: sent, suppressed.
+    /// Whether their flushes reach the device below, each with its own disk: sent, suppressed.
     #[arg(long, value_name = "LIST", default_value = "sent", requires = "file_systems")]
     flushes: String,
     /// Which of overwrite, append, preallocated.
@@ -129,7 +129,7 @@ struct Fsync {
     /// Which of fsync, fdatasync, o_dsync.
     #[arg(long, value_name = "LIST", default_value = "fsync,fdatasync,o_dsync")]
     methods: String,
-    /// Past the page cache (O_DIRECT).
+    /// With direct I/O (O_DIRECT).
     #[arg(long)]
     direct: bool,
     #[command(flatten)]
@@ -138,7 +138,7 @@ struct Fsync {
 
 #[derive(Debug, ClapArgs)]
 struct Random {
-    /// Where: beside a data directory, not in it.
+    /// Folder to measure: beside a data directory, not in it.
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
     /// Bytes of a read or write: a page.
@@ -159,10 +159,11 @@ struct Random {
 
 #[derive(Debug, ClapArgs)]
 struct Latency {
-    /// Where files are read and written: beside a data directory, not in it. Memory only without it.
+    /// Folder of the files that are read and written: beside a data directory, not in it. Without it only memory is
+    /// measured.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Bytes of the file that is read past the page cache.
+    /// Bytes of the file that is read with direct I/O.
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     size: String,
     #[command(flatten)]
@@ -171,7 +172,7 @@ struct Latency {
 
 #[derive(Debug, ClapArgs)]
 struct Threads {
-    /// Numbers of threads that want one mutex.
+    /// Numbers of threads that contend for one mutex.
     #[arg(long, value_name = "LIST", default_value = "2,16,64")]
     threads: String,
     #[command(flatten)]
@@ -189,7 +190,7 @@ struct Malloc {
     /// Time of each measure, over all rounds.
     #[arg(long, value_name = "DURATION", default_value = "300ms")]
     time: String,
-    /// Warm-up before each stretch.
+    /// Warm-up before each measurement.
     #[arg(long, value_name = "DURATION", default_value = "20ms")]
     warmup: String,
     #[command(flatten)]
@@ -198,7 +199,7 @@ struct Malloc {
 
 #[derive(Debug, ClapArgs)]
 struct Unlink {
-    /// Where: beside a data directory, not in it.
+    /// Folder to measure: beside a data directory, not in it.
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
     /// Sizes of files.

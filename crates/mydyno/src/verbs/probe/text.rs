@@ -1,4 +1,4 @@
-//! A probe's document for people.
+//! A probe's document as text.
 
 use mydyno_model::Estimate;
 use mydyno_model::probe::{Figure, Measure, ProbeReport, Storage};
@@ -80,7 +80,7 @@ fn storage(storage: &Storage) -> Vec<String> {
     lines
 }
 
-/// A row a measure, its figures in columns; intervals stand below their values.
+/// A row per measure, its figures in columns; intervals are below their values.
 fn table(measures: &[Measure]) -> Vec<String> {
     let width = measures.iter().map(|m| m.id.chars().count()).max().unwrap_or(0);
     let mut lines = Vec::new();
@@ -92,7 +92,7 @@ fn table(measures: &[Measure]) -> Vec<String> {
     lines
 }
 
-/// As in `per_s 3,456 [3,400, 3,510]`; `~` before an interval whose level nobody promises.
+/// As in `per_s 3,456 [3,400, 3,510]`; `~` before an interval without a known level.
 fn figure(figure: &Figure) -> String {
     let (name, unit) = split(&figure.name);
     let show = |value: f64| match unit {
@@ -123,7 +123,7 @@ fn split(name: &str) -> (&str, &str) {
     }
 }
 
-/// Why figures of a measure have no interval, or one that promises no level.
+/// The reason why figures of a measure have no interval, or one without a known level.
 fn doubt(measure: &Measure) -> Option<String> {
     let says = |figure: &Figure| {
         let estimate = &figure.estimate;

@@ -81,20 +81,20 @@ fn advice_for_safety_is_no_gain_to_be_joined() {
 #[test]
 fn the_answer_says_what_was_measured_and_what_it_brings() {
     let two = [measured("a", Outcome::Gain, 1.2), measured("b", Outcome::Gain, 1.1)];
-    let said = answer(&two, Some(&joint(Outcome::Gain, 1.3)), 7);
+    let reported = answer(&two, Some(&joint(Outcome::Gain, 1.3)), 7);
     assert_eq!(
-        said,
+        reported,
         "Of 7 findings 2 pieces of advice could be measured here; 2 bring something, together +30.0 % (+25.0 … +35.0 %) transactions per second."
     );
-    let said = answer(&two, Some(&joint(Outcome::NoEffect, 1.0)), 7);
-    assert!(said.contains("apply them one by one"), "{said}");
-    let said = answer(&two[..1], None, 7);
+    let reported = answer(&two, Some(&joint(Outcome::NoEffect, 1.0)), 7);
+    assert!(reported.contains("apply them one by one"), "{reported}");
+    let reported = answer(&two[..1], None, 7);
     assert!(
-        said.contains("1 piece of advice could be measured here; 1 brings something: a, +20.0 %"),
-        "{said}"
+        reported.contains("1 piece of advice could be measured here; 1 brings something: a, +20.0 %"),
+        "{reported}"
     );
-    let said = answer(&[measured("a", Outcome::NoEffect, 1.0)], None, 7);
-    assert!(said.contains("none brings more than the smallest effect that matters"), "{said}");
+    let reported = answer(&[measured("a", Outcome::NoEffect, 1.0)], None, 7);
+    assert!(reported.contains("none brings more than the smallest effect that matters"), "{reported}");
     let none = Advice { effect_ratio: None, ..measured("a", Outcome::NotMeasured, 1.0) };
     assert_eq!(answer(&[none], None, 7), "Of 7 findings none could be measured on this host.");
 }

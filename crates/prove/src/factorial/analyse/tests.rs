@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 
 use super::*;
 use crate::factorial::design::tests::wanted;
-use crate::factorial::design::{Planned, Wanted, table};
+use crate::factorial::design::{FactorialRequest, Planned, table};
 
 /// Four levers that are swapped in place, with their first values as low levels.
 const FACTORS: [&str; 4] = [
@@ -16,7 +16,7 @@ const FACTORS: [&str; 4] = [
     "variable.tmp_table_size=16M,64M",
 ];
 
-fn design(factors: &[&str], change: impl FnOnce(&mut Wanted)) -> Factorial {
+fn design(factors: &[&str], change: impl FnOnce(&mut FactorialRequest)) -> Factorial {
     let mut wanted = wanted(factors);
     change(&mut wanted);
     Planned::plan(&wanted, OffsetDateTime::UNIX_EPOCH).unwrap_or_else(|e| panic!("{e:?}")).document

@@ -6,8 +6,8 @@ use proptest::{prop_assert, prop_assert_eq, proptest};
 use super::*;
 use crate::budget::START_S;
 
-pub(crate) fn wanted(factors: &[&str]) -> Wanted {
-    Wanted {
+pub(crate) fn wanted(factors: &[&str]) -> FactorialRequest {
+    FactorialRequest {
         name: "compare-oltp_point_select".to_owned(),
         load: LoadDefinition { workload: "oltp_point_select".to_owned(), ..LoadDefinition::default() },
         factors: factors.iter().map(|text| parse(text).unwrap()).collect(),
@@ -22,7 +22,7 @@ pub(crate) fn wanted(factors: &[&str]) -> Wanted {
     }
 }
 
-fn plan(factors: &[&str], change: impl FnOnce(&mut Wanted)) -> Result<Planned, String> {
+fn plan(factors: &[&str], change: impl FnOnce(&mut FactorialRequest)) -> Result<Planned, String> {
     let mut wanted = wanted(factors);
     change(&mut wanted);
     Planned::plan(&wanted, OffsetDateTime::UNIX_EPOCH)

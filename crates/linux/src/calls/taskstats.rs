@@ -53,16 +53,17 @@ impl Taskstats {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and nothing else owns it.
+        // SAFETY: the call has just made this descriptor, which has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        let mut way =
+        let mut taskstats =
             Self { socket, family: libc::GENL_ID_CTRL as u16, sequence: 0, buffer: vec![0; LARGEST] };
-        way.limit_waiting()?;
-        let answer = way.request(CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, b"TASKSTATS\0")?;
+        taskstats.limit_waiting()?;
+        let answer = taskstats.request(CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, b"TASKSTATS\0")?;
         let id =
             attribute(&answer, CTRL_ATTR_FAMILY_ID).and_then(|bytes| Some([*bytes.first()?, *bytes.get(1)?]));
-        way.family = id.map(u16::from_ne_bytes).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))?;
-        Ok(way)
+        taskstats.family =
+            id.map(u16::from_ne_bytes).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))?;
+        Ok(taskstats)
     }
 
     /// Limits the wait for an answer: the kernel answers at once or not at all, and a sampler must not hang.
@@ -181,11 +182,11 @@ mod tests {
         assert!(payload(&[], 0).is_err());
         assert!(payload(&[0; 18], 0).is_err());
         assert!(payload(&[0; 20], 0).is_ok());
-        assert!(payload(&[0; 20], 1).is_err(), "the answer to another question");
+        assert!(payload(&[0; 20], 1).is_err(), "the answer to another request");
     }
 
     #[test]
-    fn a_question_has_the_lengths_that_netlink_wants() {
+    fn a_request_has_the_lengths_of_netlink() {
         let bytes = message(0x1c, 9, 1, 2, &7_u32.to_ne_bytes());
         assert_eq!(bytes.len(), 28);
         assert_eq!(u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]), 28);
@@ -195,8 +196,8 @@ mod tests {
     #[test]
     fn switches_are_the_sums_over_the_threads() {
         let pid = std::process::id();
-        let Ok(mut way) = Taskstats::open() else { return };
-        match way.switches(pid) {
+        let Ok(mut taskstats) = Taskstats::open() else { return };
+        match taskstats.switches(pid) {
             Ok(_) => {}
             Err(e) if e.raw_os_error() == Some(libc::EPERM) => return,
             Err(e) => panic!("{e}"),
@@ -204,18 +205,18 @@ mod tests {
         // A child that only waits does not switch while both are read.
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let status = format!("/proc/{}/status", child.id());
-        let (said, told) = loop {
-            let before = way.switches(child.id()).unwrap();
+        let (text, switches) = loop {
+            let before = taskstats.switches(child.id()).unwrap();
             let text = std::fs::read_to_string(&status).unwrap();
-            if way.switches(child.id()).unwrap() == before && text.contains("State:\tS") {
+            if taskstats.switches(child.id()).unwrap() == before && text.contains("State:\tS") {
                 break (text, before);
             }
         };
-        let line = |key: &str| mydyno_facts::parse::field(&said, key, ':').unwrap().parse::<u64>().unwrap();
-        assert_eq!(told.voluntary, line("voluntary_ctxt_switches"));
-        assert_eq!(told.involuntary, line("nonvoluntary_ctxt_switches"));
+        let line = |key: &str| crate::text::field(&text, key, ':').unwrap().parse::<u64>().unwrap();
+        assert_eq!(switches.voluntary, line("voluntary_ctxt_switches"));
+        assert_eq!(switches.involuntary, line("nonvoluntary_ctxt_switches"));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(way.switches(u32::MAX).unwrap_err().raw_os_error(), Some(libc::ESRCH));
+        assert_eq!(taskstats.switches(u32::MAX).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }
 }

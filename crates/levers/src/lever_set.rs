@@ -1,6 +1,6 @@
 //! Parsed levers, split by the moment at which they take effect.
 
-use mydyno_sandbox::ServerTurns;
+use mydyno_sandbox::ServerLevers;
 
 use crate::error::LeverError;
 
@@ -39,9 +39,9 @@ pub struct Client {
 
 /// Levers with their values.
 #[derive(Debug, Clone, Default)]
-pub struct Turns {
+pub struct LeverSet {
     /// Levers of the host and of the private server, in the form that `mydyno_sandbox::up` takes.
-    pub server: ServerTurns,
+    pub server: ServerLevers,
     /// Statements that change the tables of a load before it begins, in order.
     pub schema: Vec<String>,
     /// Options of the workload, by name.
@@ -54,7 +54,7 @@ pub struct Turns {
     pub all: Vec<(String, String, When)>,
 }
 
-impl Turns {
+impl LeverSet {
     /// Levers of the whole host, which need a permission.
     pub fn of_the_host(&self) -> Vec<String> {
         self.server.of_the_host()

@@ -10,15 +10,15 @@ use mydyno_model::change::RestoreState;
 use mydyno_model::lever::{LeverInfo, LeverScope};
 use mydyno_sandbox::data::Keeping;
 use mydyno_sandbox::variable::PrivateServers;
-use mydyno_sandbox::{ServerTurns, Site};
+use mydyno_sandbox::{ServerLevers, Site};
 use tempfile::TempDir;
 
-pub struct Ground {
+pub struct Scratch {
     temp: TempDir,
     pub host: Host,
 }
 
-impl Ground {
+impl Scratch {
     pub fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
         let host = host_in(temp.path());
@@ -81,7 +81,7 @@ impl Ground {
 }
 
 /// Removes the remains of a failed test.
-impl Drop for Ground {
+impl Drop for Scratch {
     fn drop(&mut self) {
         self.clean();
     }
@@ -100,8 +100,8 @@ pub fn shared_cache() -> PathBuf {
 
 pub use crate::crashes::service as disk_service;
 
-pub fn turns(wanted: &[(String, String)]) -> ServerTurns {
-    mydyno_levers::Turns::parse(wanted).unwrap().server
+pub fn lever_set(wanted: &[(String, String)]) -> ServerLevers {
+    mydyno_levers::LeverSet::parse(wanted).unwrap().server
 }
 
 /// Whether kept data can have a disk here.

@@ -14,7 +14,7 @@ use crate::site::Site;
 
 /// Levers that apply as long as a private server exists; all changes are journalled and restored when it ends.
 #[derive(Debug, Clone, Default)]
-pub struct ServerTurns {
+pub struct ServerLevers {
     /// Settings of the whole host, by name.
     pub host: Vec<(String, String)>,
     /// A swap file for the whole host.
@@ -35,7 +35,7 @@ pub struct ServerTurns {
     pub variables: Vec<(String, String)>,
 }
 
-impl ServerTurns {
+impl ServerLevers {
     /// The changes of the whole host, as `name=value`. They need the user's permission.
     pub fn of_the_host(&self) -> Vec<String> {
         let settings = self.settings_of_the_host();
@@ -123,7 +123,7 @@ impl ServerTurns {
     ///
     /// # Errors
     /// A change is not permitted or not possible; the caller restores the earlier ones.
-    pub fn turn_host(
+    pub fn apply_to_host(
         &self,
         site: &Site,
         purpose: &str,
