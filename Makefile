@@ -60,6 +60,11 @@ bench-compat: build ## `mydyno sysbench` beside sysbench, the same words, with a
 	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
 	  kernel.sched_autogroup_enabled=1 -- bench/beside_sysbench_compat.py
 
+bench-tpcc: build ## `bench tpcc --as sysbench-tpcc` beside sysbench with bench/tpcc.lua, interleaved, and batched beside single statements, with what must hold: about fifteen minutes on a quiet host
+	@scripts/install-deps sysbench
+	@bench/beside_tpcc.py --must
+	@bench/beside_tpcc.py --batched --connections 16
+
 bench-probe: build ## fsync and random-I/O probes beside fio, same parameters, interleaved: within 5 %
 	@scripts/install-deps fio
 	@bench/beside_fio.py $(if $(FOLDER),--folder $(FOLDER))
@@ -177,5 +182,5 @@ test-dist: ## installs and tries what `make dist` made: empty root, fresh Debian
 bench-report: ## what reading, summarising and rendering a record of one hour with 20 operations costs
 	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
 
-.PHONY: help deps build build-tests demo site pictures test lint format fmt docs bench bench-table bench-compat bench-probe bench-captures bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
+.PHONY: help deps build build-tests demo site pictures test lint format fmt docs bench bench-table bench-compat bench-tpcc bench-probe bench-captures bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
   test-verdicts test-diagnosis test-faults test-fix test-ssh test-browser test-engines test-docs test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist

@@ -17,7 +17,7 @@ use crate::fixture::Ended;
 use crate::home::Home;
 use crate::house::root;
 
-const PASSWORD: &str = "pass word";
+pub const PASSWORD: &str = "pass word";
 /// Small values for the options that say how much there is.
 const SMALL: [(&str, &str); 5] =
     [("tables", "1"), ("table-size", "200"), ("warehouses", "1"), ("rows", "20"), ("bulk-bytes", "4096")];
@@ -27,13 +27,13 @@ const AT_ONCE: usize = 4;
 const STORAGE_ENGINES: [&str; 3] = ["myisam", "memory", "aria"];
 
 /// A running engine with a schema and an account for the load.
-struct Loaded {
+pub struct Loaded {
     engine: Engine,
     version: String,
 }
 
 impl Loaded {
-    fn start(name: &'static str) -> Self {
+    pub fn start(name: &'static str) -> Self {
         let engine = Engine::start(name);
         let mut client =
             Client::connect(&ConnectOptions::new(Endpoint::Unix(engine.socket()), "root")).unwrap();
@@ -54,7 +54,7 @@ impl Loaded {
         self.engine.name.starts_with("mariadb")
     }
 
-    fn socket(&self) -> Vec<String> {
+    pub fn socket(&self) -> Vec<String> {
         vec!["--socket".into(), self.engine.socket().display().to_string()]
     }
 

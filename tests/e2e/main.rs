@@ -30,6 +30,7 @@ mod engines_compat;
 mod engines_memory;
 mod engines_options;
 mod engines_remedies;
+mod engines_tpcc;
 mod factors;
 #[allow(dead_code)]
 #[path = "../../crates/wire/tests/it/fake.rs"]
@@ -68,6 +69,7 @@ mod shape;
 mod shell;
 mod ssh;
 mod surroundings;
+mod tpcc;
 mod tpcc_lint;
 mod unusable;
 mod usage;

@@ -64,6 +64,27 @@ fn the_work_of_a_driver_is_told_from_the_tables_that_it_left() {
         "{terminal}"
     );
 
+    // The other drivers, each on fresh tables.
+    for (driver, differ) in [
+        ("go-tpc", &["line-amount", "stock-sums"][..]),
+        ("hammerdb", &["item-skew", "line-amount", "stock-rule", "stock-sums"][..]),
+    ] {
+        home.fine(&server.bench("tpcc", &["cleanup", "--schema", "peer"]));
+        bench("prepare", "peer", &["--as", driver]);
+        bench("run", "peer", &["--as", driver, "--time", "12s"]);
+        let (status, found) = lint("peer");
+        let states = states(&found);
+        for id in differ {
+            assert_eq!(states[*id], "differs", "{driver} {id}: {found}");
+        }
+        assert_eq!(
+            (status, &states["remote-payments"]),
+            (1, &"as_specified".to_owned()),
+            "{driver}: {found}"
+        );
+        assert!(found["like"].as_array().unwrap().contains(&driver.into()), "{driver}: {found}");
+    }
+
     // Tables with the names and numbers of another driver, one update of which is missing.
     bench("prepare", "own", &[]);
     bench("run", "own", &["--time", "8s"]);

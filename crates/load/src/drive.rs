@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use mydyno_model::plan::{Arrivals, Spread, Think};
 use mydyno_stats::rng::Rng;
 use mydyno_wire::WireError;
-use mydyno_workload::{Fault, TransactionStream as _, Workload};
+use mydyno_workload::{Due, Fault, TransactionStream, Workload};
 
 use crate::connection::Connection;
 use crate::context::StepContext;
@@ -36,7 +36,7 @@ pub async fn drive<W: Workload, T: Transport>(
     let mut transactions = 0;
     connection.done_ns = shared.now_ns();
     let began_ns = connection.done_ns;
-    while let Some(intended_ns) = pace.next(shared, &connection).await {
+    while let Some(intended_ns) = next(workload, &mut stream, &mut pace, shared, &connection).await {
         stream.begin();
         if stream.is_over() {
             break;
@@ -47,6 +47,10 @@ pub async fn drive<W: Workload, T: Transport>(
         let mut attempt_ns = 0;
         let lost = loop {
             let fault = match workload.transaction(&mut stream, &mut connection).await {
+                Ok(()) if connection.first_sent_ns == 0 => {
+                    handed_on(shared, &mut connection, intended_ns, &stream);
+                    break false;
+                }
                 Ok(()) => {
                     // Retries count: from the first attempt's send to the last one's answer.
                     let (done_ns, sent_ns) = (connection.done_ns, connection.first_sent_ns);
@@ -59,6 +63,7 @@ pub async fn drive<W: Workload, T: Transport>(
                                 recorder.transaction(operation, done_ns - intended_ns, done_ns - sent_ns);
                             }
                         }
+                        recorder.count(stream.counts());
                     }
                     if !shared.succeeded.replace(true) {
                         context.succeeded.store(true, Ordering::Relaxed);
@@ -101,6 +106,48 @@ pub async fn drive<W: Workload, T: Transport>(
         }
     }
     connection.quit();
+}
+
+/// Records a transaction that sent nothing, because another connection does its work: under its operation only.
+fn handed_on<T: Transport>(
+    shared: &Shared<T>,
+    connection: &mut Connection<'_, T>,
+    intended_ns: u64,
+    stream: &impl TransactionStream,
+) {
+    connection.done_ns = shared.now_ns();
+    let mut recorder = shared.recorder.borrow_mut();
+    // It began within this poll, so no window has been handed over since.
+    recorder.started -= 1;
+    if let Some(operation) = stream.operation().filter(|_| connection.is_timed()) {
+        recorder.transaction(operation, connection.done_ns.saturating_sub(intended_ns), 0);
+        recorder.count(stream.counts());
+    }
+}
+
+/// When the next transaction is intended; `None` when there is to be none. The workload decides, or leaves it to the arrivals.
+#[inline]
+async fn next<W: Workload, T: Transport>(
+    workload: &W,
+    stream: &mut W::Stream,
+    pace: &mut Pace,
+    shared: &Shared<T>,
+    connection: &Connection<'_, T>,
+) -> Option<u64> {
+    loop {
+        let until_ns = match workload.due(stream, connection.done_ns) {
+            Due::ByArrivals => return pace.next(shared, connection).await,
+            Due::At(at_ns) => {
+                shared.sleep_until(at_ns, connection.task()).await;
+                return (!shared.stopping.get()).then_some(at_ns);
+            }
+            Due::AskAgain(after_ns) => shared.now_ns() + after_ns,
+        };
+        shared.sleep_until(until_ns, connection.task()).await;
+        if shared.stopping.get() {
+            return None;
+        }
+    }
 }
 
 /// When a connection starts its next transaction.

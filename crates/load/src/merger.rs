@@ -241,6 +241,9 @@ impl<'a> Merger<'a> {
                     (info.name.clone(), times)
                 })
                 .collect(),
+            counts: (recorder.counted.iter().zip(&recorder.counts))
+                .map(|(name, count)| ((*name).to_owned(), *count))
+                .collect(),
             extra: serde_json::Map::new(),
         };
         sink(StepEvent::Interval(Box::new(interval)));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mydyno_stats::Histogram;
+use mydyno_workload::session::Counts;
 
 /// The first error of a code that a worker saw in a step, for the event log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +54,10 @@ pub struct Recorder {
     pub lateness: Histogram,
     /// By operation.
     pub times: Vec<Times>,
+    /// What the workload counts itself, by the names beside; empty where it counts nothing.
+    pub counts: Vec<u64>,
+    /// Their names.
+    pub counted: &'static [&'static str],
 }
 
 impl Recorder {
@@ -71,6 +76,8 @@ impl Recorder {
             connect: Histogram::new(),
             lateness: Histogram::new(),
             times: vec![Times::default(); operations],
+            counts: Vec::new(),
+            counted: &[],
         }
     }
 
@@ -89,6 +96,17 @@ impl Recorder {
         let times = &mut self.times[operation];
         times.response.record(response_ns);
         times.service.record(service_ns);
+    }
+
+    /// Adds what the workload counts itself.
+    #[inline]
+    pub fn count(&mut self, more: Counts<'_>) {
+        if more.names.is_empty() {
+            return;
+        }
+        self.counted = more.names;
+        self.counts.resize(more.names.len(), 0);
+        self.counts.iter_mut().zip(more.values).for_each(|(count, more)| *count += more);
     }
 
     /// Counts an error.
@@ -111,6 +129,7 @@ impl Recorder {
             *self.errors.entry(*code).or_insert(0) += count;
         }
         self.lateness.merge(&other.lateness);
+        self.count(Counts { names: other.counted, values: &other.counts });
         for (mine, theirs) in self.times.iter_mut().zip(&other.times) {
             mine.response.merge(&theirs.response);
             mine.service.merge(&theirs.service);
@@ -131,6 +150,7 @@ mod tests {
         Retry(u64),
         Failure,
         Connect(u64),
+        Counts(u64, u64),
     }
 
     fn happening() -> impl Strategy<Value = Happening> {
@@ -141,6 +161,7 @@ mod tests {
             (0u64..1 << 40).prop_map(Happening::Retry),
             Just(Happening::Failure),
             (0u64..1 << 40).prop_map(Happening::Connect),
+            (0u64..9, 0u64..9).prop_map(|(one, other)| Happening::Counts(one, other)),
         ]
     }
 
@@ -161,6 +182,9 @@ mod tests {
                 recorder.retried.record(*ns);
             }
             Happening::Failure => recorder.failed += 1,
+            Happening::Counts(one, other) => {
+                recorder.count(Counts { names: &["one", "other"], values: &[*one, *other] });
+            }
             Happening::Connect(ns) => {
                 recorder.reconnects += 1;
                 recorder.connect.record(*ns);

@@ -74,6 +74,9 @@ pub struct WorkloadPlan {
     pub name: String,
     /// Options by their long names, as in `table-size`.
     pub options: IndexMap<String, Value>,
+    /// What its work is, in words by aspect, where options decide it that do not say so themselves.
+    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    pub work: IndexMap<String, String>,
 }
 
 /// The server under load. The document contains no secret.

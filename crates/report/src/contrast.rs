@@ -91,6 +91,11 @@ pub fn contrasts(a: &RunRecord, b: &RunRecord) -> Vec<Contrast> {
         let of = |p: &Plan| p.workload.options.get(key).map_or(NONE.to_owned(), shown);
         add(&format!("--{key}"), of(plan_a), of(plan_b));
     }
+    let aspects = plan_a.workload.work.keys().chain(plan_b.workload.work.keys());
+    for aspect in distinct(aspects) {
+        let of = |p: &Plan| p.workload.work.get(aspect).cloned().unwrap_or_else(|| NONE.to_owned());
+        add(&format!("work, {aspect}"), of(plan_a), of(plan_b));
+    }
     add("seed", plan_a.seed.to_string(), plan_b.seed.to_string());
     add("measured seconds", plan_a.time_s.to_string(), plan_b.time_s.to_string());
     add("transport", format!("{:?}", plan_a.target.transport), format!("{:?}", plan_b.target.transport));

@@ -4,7 +4,8 @@ use mydyno_model::Estimate;
 use mydyno_model::record::{Interval, OperationInfo};
 use mydyno_model::tpcc::{TpccRequirement, TpccSummary, TpccTransaction};
 use mydyno_stats::interval;
-use mydyno_workload::tpcc::statements::{KINDS, ROLLBACK};
+use mydyno_workload::tpcc::statements::{KINDS, QUEUED};
+use mydyno_workload::tpcc::waits::mean_think_s;
 
 use crate::operation::operation_summary;
 
@@ -23,17 +24,11 @@ pub(crate) fn summarise(workload: &str, windows: &[&Interval]) -> Option<TpccSum
         return None;
     }
     let count = |window: &Interval, name: &str| window.operations.get(name).map_or(0, |t| t.service.count);
-    let total = |name: &str| windows.iter().map(|window| count(window, name)).sum::<u64>();
     let all: u64 = windows.iter().map(|window| window.transactions).sum();
     let transactions: Vec<TpccTransaction> = KINDS
         .iter()
         .map(|(_, name)| {
-            let info = OperationInfo {
-                name: (*name).to_owned(),
-                kind: mydyno_model::record::OperationKind::Transaction,
-                sql: String::new(),
-            };
-            let summary = operation_summary(&info, windows, &PERCENTILES);
+            let summary = operation_summary(&transaction_info(name), windows, &PERCENTILES);
             TpccTransaction {
                 share: if all > 0 { summary.count as f64 / all as f64 } else { 0.0 },
                 count: summary.count,
@@ -52,17 +47,38 @@ pub(crate) fn summarise(workload: &str, windows: &[&Interval]) -> Option<TpccSum
         high: per_s.high.map(|x| x * 60.0),
         ..per_s
     };
-    let requirements = requirements(&transactions, &total);
+    let counted = |name: &str| windows.iter().filter_map(|window| window.counts.get(name)).sum::<u64>();
+    let rules = requirements(&transactions, queueing(windows), &counted);
     Some(TpccSummary {
         label: "derived from TPC-C; not comparable with published TPC-C results".to_owned(),
         notpm,
-        rollbacks: total(ROLLBACK),
+        rollbacks: counted("rollbacks"),
         transactions,
-        requirements,
+        requirements: rules,
     })
 }
 
-fn requirements(transactions: &[TpccTransaction], total: &dyn Fn(&str) -> u64) -> Vec<TpccRequirement> {
+/// The 90th percentile of the time in which terminals queue their deliveries, in seconds; `None` where they queue none.
+fn queueing(windows: &[&Interval]) -> Option<f64> {
+    let info = transaction_info(QUEUED);
+    let summary = operation_summary(&info, windows, &PERCENTILES);
+    if summary.count == 0 {
+        return None;
+    }
+    summary.response_us.percentiles.get("p90").map(|p90| p90.value / 1e6)
+}
+
+fn transaction_info(name: &str) -> OperationInfo {
+    let kind = mydyno_model::record::OperationKind::Transaction;
+    OperationInfo { name: name.to_owned(), kind, sql: String::new() }
+}
+
+/// `queueing_s` is the response time of a terminal that queues its deliveries, in place of that of Delivery.
+fn requirements(
+    transactions: &[TpccTransaction],
+    queueing_s: Option<f64>,
+    counted: &dyn Fn(&str) -> u64,
+) -> Vec<TpccRequirement> {
     let mut rules: Vec<TpccRequirement> = transactions
         .iter()
         .zip(SMALLEST_SHARES)
@@ -76,6 +92,7 @@ fn requirements(transactions: &[TpccTransaction], total: &dyn Fn(&str) -> u64) -
         .collect();
     rules.extend(transactions.iter().zip(LIMITS_S).map(|(transaction, limit_s)| {
         let p90 = transaction.response_us.percentiles.get("p90").map(|p90| p90.value / 1e6);
+        let p90 = queueing_s.filter(|_| transaction.name == KINDS[3].1).or(p90);
         TpccRequirement {
             rule: format!("5.2.5.7: 90th percentile of the response time of {}", transaction.name),
             required: format!("at most {limit_s} s"),
@@ -83,37 +100,106 @@ fn requirements(transactions: &[TpccTransaction], total: &dyn Fn(&str) -> u64) -
             holds: p90.map(|p90| p90 <= limit_s),
         }
     }));
-    let orders = total("new_order");
-    let ratio = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-    let mut between = |rule: &str, unit: &str, found: Option<f64>, low: f64, high: f64| {
-        rules.push(TpccRequirement {
-            rule: format!("5.5.1.5: {rule}"),
-            required: format!("{low} to {high}{unit}"),
-            found: found.map_or("none".to_owned(), |found| format!("{found:.2}{unit}")),
-            holds: found.map(|found| (low..=high).contains(&found)),
-        });
+    rules.extend(input_limits(counted));
+    rules.extend(waits(counted));
+    rules.extend(deliveries(transactions, counted));
+    rules
+}
+
+/// The limits of clause 5.5.1.5 for the inputs of a run.
+fn input_limits(counted: &dyn Fn(&str) -> u64) -> Vec<TpccRequirement> {
+    let share = |part: &str, of: &str| {
+        let of = counted(of);
+        (of > 0).then(|| counted(part) as f64 / of as f64)
     };
-    let percent = |share: Option<f64>| share.map(|share| share * 100.0);
-    between("new orders that roll back", " %", percent(ratio(total(ROLLBACK), orders)), 0.9, 1.1);
-    // Attempts that are retried send their lines again, as often as their orders.
-    between("lines of an order", "", ratio(total("new_order.item"), total("new_order.customer")), 9.5, 10.5);
-    let by_name = percent(ratio(total("payment.customers_by_name"), total("payment.district")));
-    between("payments by last name", " %", by_name, 57.0, 63.0);
-    let by_name = ratio(total("order_status.customers_by_name"), total("order_status.customer"));
-    between("order statuses by last name", " %", percent(by_name), 57.0, 63.0);
+    let percent = |part: &str, of: &str| share(part, of).map(|share| share * 100.0);
+    let between = |rule: &str, unit: &str, found: Option<f64>, low: f64, high: f64| TpccRequirement {
+        rule: format!("5.5.1.5: {rule}"),
+        required: format!("{low} to {high}{unit}"),
+        found: found.map_or("none".to_owned(), |found| format!("{found:.2}{unit}")),
+        holds: found.map(|found| (low..=high).contains(&found)),
+    };
+    let by_name = |part: &str, of: &str| percent(part, of);
+    vec![
+        between("new orders that roll back", " %", percent("rollbacks", "new_orders"), 0.9, 1.1),
+        between("lines of an order", "", share("lines", "new_orders"), 9.5, 10.5),
+        between("order lines of other warehouses", " %", percent("remote_lines", "lines"), 0.95, 1.05),
+        between("payments of other warehouses", " %", percent("remote_payments", "payments"), 14.0, 16.0),
+        between("payments by last name", " %", by_name("payments_by_name", "payments"), 57.0, 63.0),
+        between(
+            "order statuses by last name",
+            " %",
+            by_name("order_statuses_by_name", "order_statuses"),
+            57.0,
+            63.0,
+        ),
+    ]
+}
+
+/// Keying and think times (clauses 5.2.5.2 and 5.2.5.4): one row for each kind of transaction where terminals wait.
+fn waits(counted: &dyn Fn(&str) -> u64) -> Vec<TpccRequirement> {
+    let thinks = |name: &str| counted(&format!("thinks_{name}"));
+    if KINDS.iter().all(|(_, name)| thinks(name) == 0) {
+        return vec![TpccRequirement {
+            rule: "5.2.5.2, 5.2.5.4: keying and think times".to_owned(),
+            required: "of every terminal".to_owned(),
+            found: "none".to_owned(),
+            holds: Some(false),
+        }];
+    }
+    let mut rules: Vec<TpccRequirement> = KINDS
+        .iter()
+        .map(|(kind, name)| {
+            let (n, required_s) = (thinks(name), mean_think_s(*kind));
+            let mean_s = (n > 0).then(|| counted(&format!("think_us_{name}")) as f64 / n as f64 / 1e6);
+            // An exponential time has its mean as standard deviation: three standard errors below the mean are chance.
+            let least_s = required_s * (1.0 - 3.0 / (n.max(1) as f64).sqrt());
+            TpccRequirement {
+                rule: format!("5.2.5.4: mean think time after {name}"),
+                required: format!("exponential, at least {required_s} s (three standard errors less)"),
+                found: mean_s.map_or("none".to_owned(), |mean_s| format!("{mean_s:.2} s of {n}")),
+                holds: mean_s.map(|mean_s| mean_s >= least_s),
+            }
+        })
+        .collect();
     rules.push(TpccRequirement {
-        rule: "5.2.5.2, 5.2.5.4: keying and think times".to_owned(),
-        required: "of every terminal".to_owned(),
-        found: "none".to_owned(),
-        holds: Some(false),
-    });
-    rules.push(TpccRequirement {
-        rule: "2.7.2: Delivery is queued and runs deferred".to_owned(),
-        required: "yes".to_owned(),
-        found: "its connection waits for it".to_owned(),
-        holds: Some(false),
+        rule: "5.2.5.2: keying times".to_owned(),
+        required: "18 s, 3 s, 2 s, 2 s, 2 s before each transaction".to_owned(),
+        found: "kept before each".to_owned(),
+        holds: Some(true),
     });
     rules
+}
+
+/// Largest 90th percentile of the time from queueing a delivery to its end, in seconds (clause 2.7.2).
+const DEFERRED_LIMIT_S: f64 = 80.0;
+
+/// Whether deliveries are queued, and how long they wait there (clause 2.7.2).
+fn deliveries(transactions: &[TpccTransaction], counted: &dyn Fn(&str) -> u64) -> Vec<TpccRequirement> {
+    let (queued, executed) = (counted("deliveries_queued"), counted("deliveries_executed"));
+    if queued == 0 {
+        return vec![TpccRequirement {
+            rule: "2.7.2: Delivery is queued and runs deferred".to_owned(),
+            required: "yes".to_owned(),
+            found: "its connection waits for it".to_owned(),
+            holds: Some(false),
+        }];
+    }
+    let p90_s = transactions[3].response_us.percentiles.get("p90").map(|p90| p90.value / 1e6);
+    vec![
+        TpccRequirement {
+            rule: "2.7.2: Delivery is queued and runs deferred".to_owned(),
+            required: "yes".to_owned(),
+            found: format!("{queued} queued, {executed} executed in the window"),
+            holds: Some(true),
+        },
+        TpccRequirement {
+            rule: "2.7.2: 90th percentile from queueing a delivery to its end".to_owned(),
+            required: format!("at most {DEFERRED_LIMIT_S} s"),
+            found: p90_s.map_or("none".to_owned(), |p90_s| format!("{p90_s:.3} s")),
+            holds: Some(p90_s.is_some_and(|p90_s| p90_s <= DEFERRED_LIMIT_S)),
+        },
+    ]
 }
 
 #[cfg(test)]
@@ -145,11 +231,11 @@ mod tests {
             ("order_status", 10),
             ("delivery", 5),
             ("stock_level", 15),
-            ("new_order.rollback", 1),
-            ("new_order.item", 1_100),
-            ("new_order.customer", 100),
         ];
-        let window = window(&counts);
+        let mut window = window(&counts);
+        for (name, count) in [("new_orders", 100), ("rollbacks", 1), ("lines", 1_100), ("remote_lines", 11)] {
+            window.counts.insert(name.to_owned(), count);
+        }
         let summary = summarise("tpcc", &[&window, &window]).unwrap();
         // 200 new orders in four seconds.
         assert!((summary.notpm.value - 3_000.0).abs() < 1e-6, "{:?}", summary.notpm);
@@ -162,10 +248,34 @@ mod tests {
         assert_eq!(holds("share of delivery"), Some(false));
         assert_eq!(holds("roll back"), Some(true));
         assert_eq!(holds("lines of an order"), Some(false));
+        assert_eq!(holds("order lines of other warehouses"), Some(true));
         assert_eq!(holds("payments by last name"), None);
+        assert_eq!((holds("keying and think times"), holds("queued and runs")), (Some(false), Some(false)));
         assert_eq!(holds("response time of new_order"), Some(true));
         let p95 = summary.transactions[1].service_us.percentiles["p95"].value;
         assert!((p95 - 2_000.0).abs() < 20.0, "{p95}");
+    }
+
+    #[test]
+    fn terminals_and_queued_deliveries_have_their_rules() {
+        let mut window = window(&[("new_order", 40), ("delivery", 5), ("delivery.queued", 6)]);
+        for (name, count) in [
+            ("thinks_new_order", 100),
+            ("think_us_new_order", 1_150_000_000),
+            ("thinks_payment", 100),
+            ("think_us_payment", 700_000_000),
+            ("deliveries_queued", 6),
+            ("deliveries_executed", 5),
+        ] {
+            window.counts.insert(name.to_owned(), count);
+        }
+        let summary = summarise("tpcc", &[&window]).unwrap();
+        let find = |rule: &str| summary.requirements.iter().find(|r| r.rule.contains(rule)).unwrap();
+        assert_eq!(find("think time after new_order").holds, Some(true), "11.5 s are 12 s by chance");
+        assert_eq!(find("think time after payment").holds, Some(false));
+        assert_eq!(find("think time after delivery").holds, None);
+        assert_eq!(find("queued and runs").found, "6 queued, 5 executed in the window");
+        assert_eq!(find("from queueing").holds, Some(true));
     }
 
     #[test]

@@ -191,7 +191,18 @@ pub fn drop(client: &mut Client, database: &str) -> Result<Origin, WireError> {
     Ok(origin)
 }
 
-/// Drops the tables that the marks list, then the mark.
+/// Beginning of the notes that name stored procedures.
+const ROUTINE: &str = "routine.";
+
+/// Notes that mydyno makes this stored procedure.
+///
+/// # Errors
+/// The server's or the connection's error.
+pub fn note_routine(client: &mut Client, database: &str, routine: &str) -> Result<(), WireError> {
+    note(client, database, &format!("{ROUTINE}{routine}"), Some("yes"))
+}
+
+/// Drops the tables and procedures that the marks list, then the mark.
 fn drop_marked(client: &mut Client, name: &str) -> Result<(), WireError> {
     let marks = client.query(&format!("SELECT value FROM {name}.{TABLE}"))?.rows;
     let marks = marks.iter().filter_map(|row| serde_json::from_slice(row.first()?.as_deref()?).ok());
@@ -200,6 +211,12 @@ fn drop_marked(client: &mut Client, name: &str) -> Result<(), WireError> {
         client.execute(&format!("DROP TABLE IF EXISTS {name}.{}", quoted(&table)))?;
     }
     client.execute("SET SESSION foreign_key_checks = DEFAULT")?;
+    let routines = client.query(&format!("SELECT name FROM {name}.{TABLE}{}", beginning_with(ROUTINE)))?;
+    for row in 0..routines.len() {
+        let routine = routines.text(row, 0).unwrap_or_default();
+        let routine = routine.strip_prefix(ROUTINE).unwrap_or_default();
+        client.execute(&format!("DROP PROCEDURE IF EXISTS {name}.{}", quoted(routine)))?;
+    }
     client.execute(&format!("DROP TABLE {name}.{TABLE}")).map(|_| ())
 }
 

@@ -96,6 +96,15 @@ pub trait Table: Send + Sync + fmt::Debug {
     }
 }
 
+/// A stored procedure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routine {
+    /// Its name.
+    pub name: String,
+    /// The statement that makes it; the database is chosen.
+    pub sql: String,
+}
+
 /// The tables of a workload.
 #[derive(Debug, Clone)]
 pub struct DataSet {
@@ -113,6 +122,8 @@ pub struct DataSet {
     pub tables: Vec<Arc<dyn Table>>,
     /// Conditions that must hold at any time, also after runs.
     pub conditions: Vec<Condition>,
+    /// Stored procedures that runs call.
+    pub routines: Vec<Routine>,
 }
 
 impl DataSet {

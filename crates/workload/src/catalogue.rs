@@ -1,5 +1,6 @@
 //! The catalogue: every workload by name.
 
+use indexmap::IndexMap;
 use thiserror::Error;
 
 use mydyno_settings::nearest;
@@ -50,6 +51,18 @@ impl Checked {
     /// Pause between two transactions of a connection that the workload defines, in seconds; 0 for none.
     pub fn think_s(&self) -> f64 {
         self.0.think_s()
+    }
+}
+
+impl Checked {
+    /// Number of connections, where the workload decides it.
+    pub fn connections(&self) -> Option<usize> {
+        self.0.connections()
+    }
+
+    /// What its work is, in words by aspect.
+    pub fn work(&self) -> IndexMap<String, String> {
+        self.0.work().into_iter().map(|(aspect, words)| (aspect.to_owned(), words)).collect()
     }
 }
 

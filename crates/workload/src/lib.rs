@@ -33,7 +33,7 @@ pub mod user_statement;
 pub use catalogue::{Spec, find};
 pub use options::{OptionError, Options};
 pub use session::{
-    Command, Fault, Handle, Param, Session, Statement, StatementSpec, TransactionStream, Workload,
+    Command, Due, Fault, Handle, Param, Session, Statement, StatementSpec, TransactionStream, Workload,
 };
 
 // One line a workload: its name as a type, and the type.

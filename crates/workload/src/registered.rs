@@ -56,6 +56,16 @@ pub trait Registered: Workload + Sized {
         0.0
     }
 
+    /// Number of connections, where the workload decides it and when each begins its transactions.
+    fn connections(&self) -> Option<usize> {
+        None
+    }
+
+    /// What the work is, in words by aspect, for a report of two runs.
+    fn work(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// Statements written by the user.
     fn user_statements(&self) -> &[UserStatement] {
         &[]

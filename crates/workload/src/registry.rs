@@ -93,6 +93,16 @@ macro_rules! register {
                     match self { $(Self::$name(workload) => workload.think_s(),)+ }
                 }
 
+                /// As [`Registered::connections`].
+                pub fn connections(&self) -> Option<usize> {
+                    match self { $(Self::$name(workload) => workload.connections(),)+ }
+                }
+
+                /// As [`Registered::work`].
+                pub fn work(&self) -> Vec<(&'static str, String)> {
+                    match self { $(Self::$name(workload) => workload.work(),)+ }
+                }
+
                 /// As [`Registered::user_statements`].
                 pub fn user_statements(&self) -> &[UserStatement] {
                     match self { $(Self::$name(workload) => workload.user_statements(),)+ }

@@ -48,7 +48,16 @@ pub fn data(options: &Options, seed: u64) -> Result<DataSet, Vec<OptionError>> {
     };
     let tables = (1..=options.count("tables")).map(|n| Arc::new(make(n)) as Arc<dyn Table>).collect();
     let names = "^sbtest[0-9]+$".to_owned();
-    Ok(DataSet { family: "oltp", names, shape, seed, engine, tables, conditions: Vec::new() })
+    Ok(DataSet {
+        family: "oltp",
+        names,
+        shape,
+        seed,
+        engine,
+        tables,
+        conditions: Vec::new(),
+        routines: Vec::new(),
+    })
 }
 
 /// [`data`] in the request's database.

@@ -177,6 +177,26 @@ pub fn unknown_statement() -> Fault {
     }))
 }
 
+/// When a connection begins its next transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// When the arrivals of the load say so.
+    ByArrivals,
+    /// At this instant, in nanoseconds since the run began.
+    At(u64),
+    /// Not yet known: to be asked again after so many nanoseconds.
+    AskAgain(u64),
+}
+
+/// What a workload counts itself, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts<'a> {
+    /// Names, the same for all streams of a workload.
+    pub names: &'static [&'static str],
+    /// What to add to each.
+    pub values: &'a [u64],
+}
+
 /// The transactions of one connection, in their order. The load engine calls [`Self::begin`] before the first attempt
 /// of a transaction and [`Self::redraw`] before each further attempt.
 pub trait TransactionStream {
@@ -190,6 +210,11 @@ pub trait TransactionStream {
     /// workload has transactions of several kinds.
     fn operation(&self) -> Option<usize> {
         None
+    }
+
+    /// What the transaction that has just completed adds to the counts of its window.
+    fn counts(&self) -> Counts<'_> {
+        Counts::default()
     }
 
     /// Whether the connection has nothing more to send: it is then closed, and the load ends with its last connection.
@@ -235,7 +260,15 @@ pub trait Workload: Sync {
         0
     }
 
-    /// Sends one attempt at the current transaction of the stream.
+    /// When a stream begins its next transaction; its last one ended at `ended_ns`, in nanoseconds since the run began.
+    /// Asked before each [`TransactionStream::begin`].
+    fn due(&self, stream: &mut Self::Stream, ended_ns: u64) -> Due {
+        let _ = (stream, ended_ns);
+        Due::ByArrivals
+    }
+
+    /// Sends one attempt at the current transaction of the stream. One that sends nothing has handed its work to another
+    /// connection: it is recorded under [`TransactionStream::operation`] only, and not counted as a transaction.
     ///
     /// # Errors
     /// The first [`Fault`] of a statement.

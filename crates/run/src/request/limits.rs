@@ -78,7 +78,32 @@ pub(super) fn warmup(request: &Request, faults: &mut Faults) -> Warmup {
     }
 }
 
-pub(super) fn connections(request: &Request, faults: &mut Faults) -> Vec<usize> {
+/// Refuses what would pace transactions beside the workload.
+pub(super) fn only_the_workload_s_pace(request: &Request, faults: &mut Faults) {
+    for (option, given) in [
+        ("rate", &request.rate),
+        ("ramp", &request.ramp),
+        ("rate-steps", &request.rate_steps),
+        ("find-capacity", &request.find_capacity),
+        ("think", &request.think),
+    ] {
+        if given.is_some() {
+            faults.value(
+                option,
+                "the terminals of --wait key and think, which decides their pace: leave it out",
+            );
+        }
+    }
+}
+
+/// The list of connections; `own` where the workload decides their number.
+pub(super) fn connections(request: &Request, own: Option<usize>, faults: &mut Faults) -> Vec<usize> {
+    if let Some(own) = own {
+        if request.connections.is_some() {
+            faults.value("connections", "with --wait they are those of --terminals: leave it out");
+        }
+        return vec![own];
+    }
     let list = parse_counts(request.connections.as_deref().unwrap_or(CONNECTIONS));
     let mut list = faults.unit("connections", list).unwrap_or_default();
     if let Some(most) = list.iter().max().filter(|n| **n > MOST_CONNECTIONS) {

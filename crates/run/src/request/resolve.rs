@@ -3,7 +3,7 @@
 use mydyno_load::default_workers;
 use mydyno_model::plan::{Allow, Arrivals, Backend, CapacityPlan, Spread, Think, WorkloadPlan};
 use mydyno_workload::Options;
-use mydyno_workload::catalogue::{self, Spec};
+use mydyno_workload::catalogue::{self, Checked, Spec};
 
 use super::draft::{Draft, Resolved};
 use super::faults::{Faults, PlanError};
@@ -48,9 +48,15 @@ impl Resolved {
 pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<PlanError>> {
     let mut faults = Faults::default();
     let found = workload(request, &mut faults.0);
-    let connections = limits::connections(request, &mut faults);
+    let checked = found.as_ref().and_then(|(spec, options)| catalogue::check(spec, options).ok());
+    let own_connections = checked.as_ref().and_then(Checked::connections);
+    let work = checked.as_ref().map(Checked::work).unwrap_or_default();
+    let connections = limits::connections(request, own_connections, &mut faults);
     let workers = faults.count("workers", request.workers.as_ref(), 1..=1024, "a number of threads");
     let requested = arrivals::parse(request, &mut faults);
+    if own_connections.is_some() {
+        limits::only_the_workload_s_pace(request, &mut faults);
+    }
     let repeats = faults.count("repeat", request.repeat.as_ref(), 1..=MOST_REPEATS, "a number of repeats");
     let time_s = limits::time_s(request, requested.time_s, &mut faults);
     let warmup = limits::warmup(request, &mut faults);
@@ -75,8 +81,10 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();
     let Some((spec, options)) = found.filter(|_| faults.0.is_empty()) else { return Err(faults.0) };
+    // One thread serves the waits of any number of terminals.
+    let own_workers = workers.or(own_connections.map(|_| 1));
     let workers =
-        |connections| workers.unwrap_or_else(|| default_workers(machine.cpus, connections, wait.backend));
+        |connections| own_workers.unwrap_or_else(|| default_workers(machine.cpus, connections, wait.backend));
     let points = match &capacity {
         // The search begins with a closed loop unless an initial rate is given, and adds its steps during the run.
         Some(_) => vec![Arrivals::CLOSED],
@@ -88,21 +96,19 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
     {
         first.arrivals = Arrivals::open(*rate, *spacing);
     }
-    let pause = Think {
-        mean_s: catalogue::check(spec, &options).map_or(0.0, |checked| checked.think_s()),
-        spread: Spread::Constant,
-    };
+    let pause = Think { mean_s: checked.map_or(0.0, |checked| checked.think_s()), spread: Spread::Constant };
     for step in &mut steps {
         if let Arrivals::Closed { think: think @ None } = &mut step.arrivals {
             *think = (pause.mean_s > 0.0).then_some(pause);
         }
     }
-    wait.scheduling = scheduling.unwrap_or_else(|| keeping::scheduling_for(&steps, capacity.is_some()));
+    let at_instants = capacity.is_some() || own_connections.is_some();
+    wait.scheduling = scheduling.unwrap_or_else(|| keeping::scheduling_for(&steps, at_instants));
     wait.session_nice = keeping::session_nice(wait.scheduling, &steps, machine.session_groups);
     let seed = request.seed.unwrap_or(SEED);
     let shuffled = !request.no_shuffle && steps.len() > 1;
     let draft = Draft {
-        workload: WorkloadPlan { name: spec.name.to_owned(), options: options.values().clone() },
+        workload: WorkloadPlan { name: spec.name.to_owned(), options: options.values().clone(), work },
         order: if shuffled { sweep::order(&steps, seed) } else { Vec::new() },
         steps,
         connections: connecting,
@@ -197,6 +203,23 @@ mod tests {
         assert_eq!((draft.time_s, draft.warmup, draft.seed), (60.0, Warmup::Fixed { time_s: 5.0 }, 1));
         assert_eq!(draft.workload.options["table-size"], 10_000);
         assert_eq!(draft.percentiles, [50.0, 95.0, 99.0, 99.9]);
+    }
+
+    #[test]
+    fn terminals_decide_the_connections_and_the_pace() {
+        let text = |t: &str| Some(t.to_owned());
+        let options = vec![("wait".to_owned(), "on".to_owned()), ("warehouses".to_owned(), "3".to_owned())];
+        let mut request = Request { workload: "tpcc".to_owned(), options, ..Request::default() };
+        let draft = resolve_on_two_cpus(&request).unwrap().draft;
+        // Ten for each warehouse, and one for their deliveries.
+        assert_eq!((draft.steps[0].connections, draft.steps[0].workers), (31, 1));
+        assert_eq!(draft.wait.scheduling, Scheduling::Normal);
+        assert_eq!(draft.workload.work["round trips of an order of ten lines"], "47");
+        (request.connections, request.rate) = (text("8"), text("100"));
+        let errors: Vec<String> =
+            resolve_on_two_cpus(&request).unwrap_err().iter().map(ToString::to_string).collect();
+        assert_eq!(errors.len(), 2, "{errors:#?}");
+        assert!(errors[0].starts_with("--connections:") && errors[1].starts_with("--rate:"), "{errors:#?}");
     }
 
     #[test]

@@ -94,8 +94,26 @@ impl Tables {
             }
         }
         client.use_schema(&self.database).map_err(|e| vec![doing("choosing the database")(e)])?;
-        errors.extend(violations(client, &self.data.conditions));
+        errors.extend(self.on_a_snapshot(client).map_err(|e| vec![e])?);
         if errors.is_empty() { Ok(data) } else { Err(errors) }
+    }
+
+    /// The conditions that are violated, all asked of one consistent snapshot, so that they hold also while a run changes
+    /// the rows, where the engine keeps snapshots.
+    fn on_a_snapshot(&self, client: &mut Client) -> Result<Vec<PrepareError>, PrepareError> {
+        if self.data.conditions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let snapshot = || doing("opening a snapshot");
+        for sql in [
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+        ] {
+            client.execute(sql).map_err(snapshot())?;
+        }
+        let found = violations(client, &self.data.conditions);
+        client.execute("COMMIT").map_err(doing("ending the snapshot"))?;
+        Ok(found)
     }
 
     fn check_table(

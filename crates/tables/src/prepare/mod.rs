@@ -7,6 +7,7 @@ pub(crate) mod fillers;
 pub(crate) mod heap;
 mod key;
 pub(crate) mod ranges;
+mod routines;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
@@ -255,10 +256,14 @@ impl Tables {
     /// # Errors
     /// Missing or incomplete tables, tables of another shape, a foreign database.
     pub fn require(&self, client: &mut Client) -> Result<DataMark, PrepareError> {
-        self.existing(client)?.ok_or_else(|| PrepareError::NotPrepared {
-            database: self.database.clone(),
-            what: format!("complete tables of this shape ({})", self.describe()),
-        })
+        let not_prepared = |what| PrepareError::NotPrepared { database: self.database.clone(), what };
+        let found = self
+            .existing(client)?
+            .ok_or_else(|| not_prepared(format!("complete tables of this shape ({})", self.describe())))?;
+        match self.missing_routine(client)? {
+            None => Ok(found),
+            Some(name) => Err(not_prepared(format!("procedure {name}"))),
+        }
     }
 
     fn describe(&self) -> String {
@@ -281,6 +286,7 @@ impl Tables {
     ) -> Result<Prepared, PrepareError> {
         let client = &mut connect().map_err(doing("connecting"))?;
         if self.existing(client)?.is_some() {
+            self.make_routines(client)?;
             return Ok(Prepared::Reused);
         }
         let (database, family) = (&self.database, self.data.family);
@@ -310,6 +316,7 @@ impl Tables {
         let present = self.present(client)?;
         let server = client.server().clone();
         fill::fill(self, &present, &server, connect, connections, stop, progress)?;
+        self.make_routines(client)?;
         data.complete = true;
         mark::set_data(client, database, family, &data).map_err(doing("marking the tables as complete"))?;
         Ok(Prepared::Made)
@@ -342,10 +349,13 @@ impl Tables {
     }
 
     fn drop_tables(&self, client: &mut Client, names: &BTreeSet<String>) -> Result<(), PrepareError> {
+        let checks = |on: &str| format!("SET SESSION foreign_key_checks = {on}");
+        client.execute(&checks("0")).map_err(doing("dropping old tables"))?;
         for name in names {
             let drop = format!("DROP TABLE {}.{}", mark::quoted(&self.database), mark::quoted(name));
             client.execute(&drop).map_err(doing(format!("dropping old table {name}")))?;
         }
+        client.execute(&checks("DEFAULT")).map_err(doing("dropping old tables"))?;
         Ok(())
     }
 

@@ -6,13 +6,27 @@
 
 use mydyno_tables::condition::Condition;
 
-use super::{FIRST_UNDELIVERED, ORDERS};
+use super::{FIRST_UNDELIVERED, ORDERS, sets};
 
 /// All conditions.
 pub fn all() -> Vec<Condition> {
     let condition =
         |(about, sql): (&str, String)| Condition { about: about.to_owned(), sql, expected: "0".to_owned() };
     first_seven().into_iter().chain(last_five()).chain(of_stock()).map(condition).collect()
+}
+
+/// All conditions of a set of tables.
+pub fn of_set(suffix: &str) -> Vec<Condition> {
+    let on_set = |condition: Condition| Condition {
+        about: if suffix.is_empty() {
+            condition.about
+        } else {
+            format!("{} (set {suffix})", condition.about)
+        },
+        sql: sets::of_set(&condition.sql, suffix),
+        expected: condition.expected,
+    };
+    all().into_iter().map(on_set).collect()
 }
 
 /// Conditions 1 to 7: the warehouses' sums, and orders with their lines.

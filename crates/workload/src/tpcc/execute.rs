@@ -55,6 +55,8 @@ pub enum Output {
 pub struct Buffers {
     pub(super) cells: Cells,
     pub(super) money: Vec<u8>,
+    /// Lines of an order as its procedure reads them.
+    pub(super) lines: Vec<u8>,
     history: Vec<u8>,
     customer_data: Vec<u8>,
 }
@@ -64,7 +66,7 @@ pub struct Buffers {
 pub struct Executor {
     pub(super) statements: Statements,
     pub(super) profile: Profile,
-    last_names: Vec<String>,
+    pub(super) last_names: Vec<String>,
 }
 
 pub(super) fn int(number: u64) -> Param<'static> {
@@ -92,6 +94,12 @@ impl Executor {
         buffers: &mut Buffers,
         session: &mut S,
     ) -> Result<Output, Fault> {
+        if let Some(calls) = &self.statements.calls {
+            return self.call(calls, input, buffers, session).await;
+        }
+        if let Some(ping) = self.statements.ping {
+            session.execute(ping, &[]).await?;
+        }
         session.execute(self.statements.begin, &[]).await?;
         let output = match input {
             Input::NewOrder(input) => self.new_order(input, buffers, session).await?,
@@ -135,7 +143,7 @@ impl Executor {
         session: &mut S,
     ) -> Result<Output, Fault> {
         let statements = &self.statements.payment;
-        let Buffers { cells, money, history, customer_data } = buffers;
+        let Buffers { cells, money, history, customer_data, .. } = buffers;
         let [w, d, c_w, c_d] =
             [input.warehouse, input.district, input.customer_warehouse, input.customer_district].map(int);
         let amount = Param::Bytes(push_money(input.amount_cents as i64, money));

@@ -5,20 +5,31 @@
 //! tables can be filled in parallel and in any order. Results made with these rules are derived from TPC-C and are not
 //! comparable with published TPC-C results. Clause numbers in this module are those of the specification.
 
+pub mod batch;
+mod builder;
+mod calling;
+pub mod calls;
 pub mod cells;
+pub mod channel;
 pub mod conditions;
+pub mod counts;
 pub mod execute;
 pub mod inputs;
 pub mod lint;
 mod new_order;
 pub mod nurand;
+pub mod options;
 pub mod population;
+pub mod procedures;
 pub mod profile;
+pub mod queue;
 pub mod rules;
 pub mod schema;
+pub mod sets;
 pub mod statements;
 pub mod tables;
 pub mod text;
+pub mod waits;
 pub mod workload;
 
 pub use workload::Tpcc;

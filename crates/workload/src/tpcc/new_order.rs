@@ -4,11 +4,12 @@
 //! it, and each row is updated by a statement of its own. A row that two lines of an order share is computed twice in order.
 
 use super::MOST_LINES;
+use super::batch::BatchStatements;
 use super::cells::{Cells, push_money};
 use super::execute::{Buffers, Executor, Output, int};
 use super::inputs::{Line, NewOrder};
 use super::rules::{line_amount_cents, stock_after, stock_after_without_ten, total_cents};
-use super::statements::BatchStatements;
+
 use super::text::is_original;
 use crate::session::{Fault, Param, Session};
 

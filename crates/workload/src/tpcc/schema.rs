@@ -181,14 +181,38 @@ impl Relation {
         }
     }
 
-    /// The statement that makes it.
-    pub fn create(self, engine: &str) -> String {
+    /// Its foreign keys (clause 1.3): their columns and the table whose primary key they are.
+    pub fn foreign_keys(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Item | Self::Warehouse => &[],
+            Self::District => &[("d_w_id", "warehouse(w_id)")],
+            Self::Stock => &[("s_w_id", "warehouse(w_id)"), ("s_i_id", "item(i_id)")],
+            Self::Customer => &[("c_w_id, c_d_id", "district(d_w_id, d_id)")],
+            Self::History => &[
+                ("h_c_w_id, h_c_d_id, h_c_id", "customer(c_w_id, c_d_id, c_id)"),
+                ("h_w_id, h_d_id", "district(d_w_id, d_id)"),
+            ],
+            Self::Orders => &[("o_w_id, o_d_id, o_c_id", "customer(c_w_id, c_d_id, c_id)")],
+            Self::NewOrder => &[("no_w_id, no_d_id, no_o_id", "orders(o_w_id, o_d_id, o_id)")],
+            Self::OrderLine => &[
+                ("ol_w_id, ol_d_id, ol_o_id", "orders(o_w_id, o_d_id, o_id)"),
+                ("ol_supply_w_id, ol_i_id", "stock(s_w_id, s_i_id)"),
+            ],
+        }
+    }
+
+    /// The statement that makes it. A session that does not check foreign keys can make the tables in any order.
+    pub fn create(self, engine: &str, foreign_keys: bool) -> String {
         let columns = self.columns();
         let mut parts: Vec<String> = columns.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
         if self != Self::History {
             let key: Vec<&str> =
                 columns[..self.key_columns()].iter().map(|(name, _)| name.as_str()).collect();
             parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+        }
+        if foreign_keys {
+            let keys = self.foreign_keys().iter();
+            parts.extend(keys.map(|(columns, to)| format!("FOREIGN KEY ({columns}) REFERENCES {to}")));
         }
         format!("CREATE TABLE {} ({}) ENGINE={engine}", self.name(), parts.join(", "))
     }
@@ -250,12 +274,12 @@ mod tests {
         let columns = |relation: Relation| relation.columns().len();
         assert_eq!(RELATIONS.map(columns).iter().sum::<usize>(), 17 + 10 + 21 + 5 + 8 + 8 + 3 + 11 + 9);
         assert_eq!(
-            Relation::NewOrder.create("InnoDB"),
+            Relation::NewOrder.create("InnoDB", false),
             "CREATE TABLE new_order (no_w_id INT NOT NULL, no_d_id TINYINT NOT NULL, no_o_id INT NOT NULL, \
              PRIMARY KEY (no_w_id, no_d_id, no_o_id)) ENGINE=InnoDB"
         );
-        assert!(!Relation::History.create("InnoDB").contains("KEY"));
-        assert!(Relation::Stock.create("InnoDB").contains("s_dist_01 CHAR(24) NOT NULL, s_dist_02"));
+        assert!(!Relation::History.create("InnoDB", false).contains("KEY"));
+        assert!(Relation::Stock.create("InnoDB", false).contains("s_dist_01 CHAR(24) NOT NULL, s_dist_02"));
         let names: std::collections::BTreeSet<&str> = RELATIONS.iter().map(|r| r.name()).collect();
         assert_eq!(names.len(), 9);
     }

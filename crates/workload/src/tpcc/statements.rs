@@ -3,59 +3,15 @@
 
 use mydyno_model::record::{OperationInfo, OperationKind};
 
-use super::inputs::Kind;
-use super::profile::Profile;
+use super::DISTRICTS;
+use super::batch::{BatchStatements, batch};
+use super::builder::{Builder, INT, LINE, MONEY, NAME};
+pub use super::builder::{KINDS, operation};
+use super::calls::{CallStatements, calls};
+use super::profile::{Form, Profile};
 use super::rules::DATA_CHARS;
 use super::schema::district_info;
-use super::{DISTRICTS, FEWEST_LINES, MOST_LINES};
 use crate::session::{ParamType, Statement, StatementSpec};
-
-/// The transactions in the order of their operations.
-pub const KINDS: [(Kind, &str); 5] = [
-    (Kind::NewOrder, "new_order"),
-    (Kind::Payment, "payment"),
-    (Kind::OrderStatus, "order_status"),
-    (Kind::Delivery, "delivery"),
-    (Kind::StockLevel, "stock_level"),
-];
-
-/// The operation of a transaction of this kind; operation 0 is a transaction of any kind.
-pub fn operation(kind: Kind) -> usize {
-    1 + KINDS.iter().position(|(other, _)| *other == kind).unwrap_or(0)
-}
-
-const INT: ParamType = ParamType::Int;
-/// `-9999999999.99` at the most.
-const MONEY: ParamType = ParamType::Bytes(16);
-const NAME: ParamType = ParamType::Bytes(16);
-
-/// Collects statements and operations.
-#[derive(Debug, Default)]
-struct Builder {
-    statements: Vec<StatementSpec>,
-    operations: Vec<OperationInfo>,
-}
-
-impl Builder {
-    fn operation(&mut self, name: &str, kind: OperationKind, sql: &str) -> usize {
-        self.operations.push(OperationInfo { name: name.to_owned(), kind, sql: sql.to_owned() });
-        self.operations.len() - 1
-    }
-
-    fn statement(&mut self, operation: usize, sql: &str, params: &[ParamType]) -> Statement {
-        // FOUND_ROWS is not in use: whether a row was there is known from results only.
-        let keeps_row = sql.starts_with("SELECT");
-        let spec = StatementSpec { sql: sql.to_owned(), params: params.to_vec(), operation, keeps_row };
-        self.statements.push(spec);
-        Statement(self.statements.len() as u32 - 1)
-    }
-
-    /// A statement with an operation of its own.
-    fn add(&mut self, name: &str, sql: &str, params: &[ParamType]) -> Statement {
-        let operation = self.operation(name, OperationKind::Statement, sql);
-        self.statement(operation, sql, params)
-    }
-}
 
 /// Statements of New-Order.
 #[derive(Debug, Clone)]
@@ -80,17 +36,6 @@ pub struct NewOrderStatements {
     pub line: Statement,
     /// In place of the single statements for items, stock and lines.
     pub batch: Option<BatchStatements>,
-}
-
-/// Statements of New-Order for all lines at once.
-#[derive(Debug, Clone)]
-pub struct BatchStatements {
-    /// All items.
-    pub items: Statement,
-    /// All stock, locked, with the text for the order's district: one statement for each.
-    pub stock: [Statement; DISTRICTS as usize],
-    /// All rows of ORDER-LINE, by their number less [`FEWEST_LINES`].
-    pub lines: [Statement; (MOST_LINES - FEWEST_LINES + 1) as usize],
 }
 
 /// Statements of Payment.
@@ -162,6 +107,10 @@ pub struct Statements {
     pub specs: Vec<StatementSpec>,
     /// Operations: the transaction, the five kinds, the statements.
     pub operations: Vec<OperationInfo>,
+    /// In place of a driver's ping.
+    pub ping: Option<Statement>,
+    /// In place of all others.
+    pub calls: Option<CallStatements>,
     /// BEGIN.
     pub begin: Statement,
     /// COMMIT.
@@ -182,26 +131,22 @@ pub struct Statements {
     pub stock_level: StockLevelStatements,
 }
 
-/// How many statements the steps of a transaction are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// One for each step.
-    Single,
-    /// One for all items, one for the stock and one for the lines of a new order.
-    Batched,
-}
-
 /// Name of the operation that counts rolled back new orders.
 pub const ROLLBACK: &str = "new_order.rollback";
 
+/// Name of the operation of a delivery that its terminal has queued for another connection.
+pub const QUEUED: &str = "delivery.queued";
+
 impl Statements {
+    /// The operation of queueing a delivery.
+    pub fn queued(&self) -> usize {
+        self.operations.len() - 1
+    }
+
     /// The statements of a profile's work in this form.
     pub fn new(form: Form, profile: &Profile) -> Self {
-        let mut builder = Builder::default();
-        builder.operation("transaction", OperationKind::Transaction, "");
-        for (_, name) in KINDS {
-            builder.operation(name, OperationKind::Transaction, "");
-        }
+        let mut builder = Builder::of_transactions();
+        let ping = profile.pings.then(|| builder.add("ping", "DO 0", &[]));
         let begin = builder.add("begin", "BEGIN", &[]);
         let new_order = new_order(&mut builder, form, profile);
         let rollback = builder.add(ROLLBACK, "ROLLBACK", &[]);
@@ -219,7 +164,13 @@ impl Statements {
         let delivery = delivery(&mut builder);
         let stock_level = stock_level(&mut builder);
         let commit = builder.add("commit", "COMMIT", &[]);
+        let mut called = Builder::of_transactions();
+        let calls = (form == Form::Procedure).then(|| calls(&mut called));
+        let mut builder = if calls.is_some() { called } else { builder };
+        builder.operation(QUEUED, OperationKind::Transaction, "");
         Self {
+            ping: ping.filter(|_| calls.is_none()),
+            calls,
             begin,
             commit,
             rollback,
@@ -234,48 +185,6 @@ impl Statements {
         }
     }
 }
-
-/// Marks for parameters: `(?, ?), (?, ?)` for two groups of two.
-fn marks(groups: u64, of: usize) -> String {
-    let group = if of == 1 { "?".to_owned() } else { format!("({})", vec!["?"; of].join(", ")) };
-    vec![group; groups as usize].join(", ")
-}
-
-/// Statements for all lines of an order. Those that read take [`MOST_LINES`] keys, of which an order with fewer lines repeats
-/// its last, so that there is one statement for all lengths; lines are inserted by one statement for each length.
-fn batch(builder: &mut Builder) -> BatchStatements {
-    let items =
-        format!("SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({})", marks(MOST_LINES, 1));
-    let stock = |column: &str| {
-        format!(
-            "SELECT s_w_id, s_i_id, s_quantity, s_data, {column} FROM stock WHERE (s_w_id, s_i_id) IN ({}) FOR UPDATE",
-            marks(MOST_LINES, 2)
-        )
-    };
-    let lines = |count: u64| {
-        let rows = vec!["(?, ?, ?, ?, ?, ?, NULL, ?, ?, ?)"; count as usize].join(", ");
-        format!(
-            "INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
-             ol_quantity, ol_amount, ol_dist_info) VALUES {rows}"
-        )
-    };
-    let items = builder.add("new_order.items", &items, &[INT; MOST_LINES as usize]);
-    let operation = builder.operation("new_order.stocks", OperationKind::Statement, &stock("s_dist_xx"));
-    let stock = std::array::from_fn(|d| {
-        let sql = stock(&district_info(d as u64 + 1));
-        builder.statement(operation, &sql, &[INT; 2 * MOST_LINES as usize])
-    });
-    let operation = builder.operation("new_order.insert_lines", OperationKind::Statement, &lines(1));
-    let lines = std::array::from_fn(|more| {
-        let count = FEWEST_LINES + more as u64;
-        let params = LINE.repeat(count as usize);
-        builder.statement(operation, &lines(count), &params)
-    });
-    BatchStatements { items, stock, lines }
-}
-
-/// Parameters of a row of ORDER-LINE.
-const LINE: [ParamType; 9] = [INT, INT, INT, INT, INT, INT, INT, MONEY, ParamType::Bytes(24)];
 
 fn new_order(builder: &mut Builder, form: Form, profile: &Profile) -> NewOrderStatements {
     let sums = "s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + ?";
@@ -477,7 +386,7 @@ mod tests {
 
     #[test]
     fn each_kind_has_its_operation_and_each_statement_its_parameters() {
-        for form in [Form::Single, Form::Batched] {
+        for form in [Form::Single, Form::Batched, Form::Procedure] {
             every_statement_has_its_parameters(&Statements::new(form, &SPECIFICATION));
         }
         every_statement_has_its_parameters(&Statements::new(Form::Single, &Profile::named("hammerdb")));
@@ -489,6 +398,7 @@ mod tests {
         }
         for spec in &statements.specs {
             assert_eq!(spec.sql.matches('?').count(), spec.params.len(), "{}", spec.sql);
+            assert!(statements.operations[statements.queued()].name == QUEUED);
             assert_eq!(statements.operations[spec.operation].kind, OperationKind::Statement);
         }
         let names: std::collections::BTreeSet<&str> =

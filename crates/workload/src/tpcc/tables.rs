@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
-use mydyno_tables::condition::Condition;
 use mydyno_tables::engine::Engine;
 use mydyno_tables::table::{DataSet, Fields, LateIndex, Table};
 use serde_json::{Map, json};
 
 use super::population::{Address, Population, is_delivered};
 use super::schema::{RELATIONS, Relation};
+use super::sets;
 use super::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED, ITEMS, ORDERS};
 
 /// Key of the tables in the mark.
@@ -21,28 +21,58 @@ const LOADED: &[u8] = b"2026-01-01 00:00:00";
 /// Orders of a district that the load leaves open.
 const OPEN: u64 = ORDERS - FIRST_UNDELIVERED + 1;
 
-/// The data set of so many warehouses.
-pub fn data(warehouses: u64, engine: Engine, seed: u64, conditions: Vec<Condition>) -> DataSet {
-    let names = RELATIONS.map(Relation::name);
-    let mut shape = Map::new();
-    shape.insert("tables".to_owned(), json!(names));
-    shape.insert("warehouses".to_owned(), json!(warehouses));
+/// What tables there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Warehouses of a set.
+    pub warehouses: u64,
+    /// Sets of the nine tables, all with the same rows.
+    pub sets: u64,
+    /// Whether the tables have foreign keys.
+    pub foreign_keys: bool,
+}
+
+/// The data set of a layout, without conditions and procedures.
+pub fn data(layout: Layout, engine: Engine, seed: u64) -> DataSet {
+    let Layout { warehouses, sets, foreign_keys } = layout;
     let population = Population::new(seed);
     let line_ends = Arc::new(OnceLock::new());
-    let table = |relation: Relation| {
+    let table = |relation: Relation, set: u64| {
         let columns: Vec<String> = relation.columns().into_iter().map(|(name, _)| name).collect();
         let line_ends = Arc::clone(&line_ends);
         let columns = columns.join(",");
-        Arc::new(Populated { relation, columns, population, warehouses, engine, line_ends }) as Arc<dyn Table>
+        let suffix = sets::suffix(set, sets);
+        let name = format!("{}{suffix}", relation.name());
+        let populated = Populated {
+            relation,
+            name,
+            suffix,
+            foreign_keys,
+            columns,
+            population,
+            warehouses,
+            engine,
+            line_ends,
+        };
+        Arc::new(populated) as Arc<dyn Table>
     };
+    let tables: Vec<_> =
+        RELATIONS.into_iter().flat_map(|relation| (1..=sets).map(move |set| table(relation, set))).collect();
+    let mut shape = Map::new();
+    shape.insert("tables".to_owned(), tables.iter().map(|table| json!(table.name())).collect());
+    shape.insert("warehouses".to_owned(), json!(warehouses));
+    if foreign_keys {
+        shape.insert("foreign-keys".to_owned(), json!(true));
+    }
     DataSet {
         family: FAMILY,
-        names: format!("^({})$", names.join("|")),
+        names: format!("^({})[0-9]*$", RELATIONS.map(Relation::name).join("|")),
         shape,
         seed,
         engine,
-        tables: RELATIONS.into_iter().map(table).collect(),
-        conditions,
+        tables,
+        conditions: Vec::new(),
+        routines: Vec::new(),
     }
 }
 
@@ -50,6 +80,10 @@ pub fn data(warehouses: u64, engine: Engine, seed: u64, conditions: Vec<Conditio
 #[derive(Debug, Clone)]
 struct Populated {
     relation: Relation,
+    name: String,
+    /// What its set adds to names.
+    suffix: String,
+    foreign_keys: bool,
     columns: String,
     population: Population,
     warehouses: u64,
@@ -248,11 +282,11 @@ impl Populated {
 
 impl Table for Populated {
     fn name(&self) -> &str {
-        self.relation.name()
+        &self.name
     }
 
     fn create(&self) -> String {
-        self.relation.create(self.engine.name())
+        sets::of_set(&self.relation.create(self.engine.name(), self.foreign_keys), &self.suffix)
     }
 
     fn columns(&self) -> &str {
@@ -308,7 +342,8 @@ impl Table for Populated {
     }
 
     fn late_indexes(&self) -> Vec<LateIndex> {
-        self.relation.indexes()
+        let of_set = |index: LateIndex| LateIndex { sql: sets::of_set(&index.sql, &self.suffix), ..index };
+        self.relation.indexes().into_iter().map(of_set).collect()
     }
 }
 
@@ -343,7 +378,8 @@ mod tests {
     }
 
     fn tables(warehouses: u64) -> Vec<Arc<dyn Table>> {
-        data(warehouses, Engine::of("innodb"), 1, Vec::new()).tables
+        let layout = Layout { warehouses, sets: 1, foreign_keys: false };
+        data(layout, Engine::of("innodb"), 1).tables
     }
 
     fn row(table: &dyn Table, id: u64) -> Vec<String> {

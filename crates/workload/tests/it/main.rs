@@ -17,4 +17,5 @@ mod server;
 mod signals;
 mod streams;
 mod tpcc;
+mod tpcc_killed;
 mod tpcc_model;

@@ -12,6 +12,7 @@ use mydyno_workload::session::{Answer, Kept};
 use mydyno_workload::tpcc::Tpcc;
 use mydyno_workload::tpcc::execute::Output;
 use mydyno_workload::tpcc::inputs::Input;
+use mydyno_workload::tpcc::workload::Stream;
 use mydyno_workload::{Command, Fault, Param, Session, Statement, TransactionStream as _, Workload};
 
 use crate::behaviour::options;
@@ -33,9 +34,31 @@ fn prepare(server: &Server, tables: &Tables) -> Made {
 }
 
 /// A session of prepared statements on one connection; every statement must succeed.
-struct Blocking {
+pub struct Blocking {
     client: Client,
     prepared: Vec<Prepared>,
+}
+
+impl Blocking {
+    /// On a database whose tables are prepared.
+    pub fn new(mut client: Client, database: &str, tpcc: &Tpcc) -> Self {
+        client.use_schema(database).unwrap();
+        let prepared = tpcc.statements().iter().map(|spec| client.prepare(&spec.sql).unwrap()).collect();
+        Self { client, prepared }
+    }
+
+    /// Carries out the current transaction of a stream.
+    pub fn send(&mut self, tpcc: &Tpcc, stream: &mut Stream) -> Result<(), Fault> {
+        let sent = pin!(tpcc.transaction(stream, self));
+        match sent.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => done,
+            Poll::Pending => unreachable!("this session blocks"),
+        }
+    }
+
+    pub fn rollback(&mut self) -> Result<(), WireError> {
+        self.client.execute("ROLLBACK").map(drop)
+    }
 }
 
 /// Counts rows on their way.
@@ -57,12 +80,24 @@ impl Session for Blocking {
         unreachable!("tpcc reads rows by stream")
     }
 
-    async fn query(&mut self, _: usize, _: &[u8]) -> Result<Answer, Fault> {
-        unreachable!("tpcc sends prepared statements")
+    async fn query(&mut self, operation: usize, sql: &[u8]) -> Result<Answer, Fault> {
+        self.stream(Command::Text(operation, sql), &mut ()).await
     }
 
     async fn stream<S: ResultSink>(&mut self, command: Command<'_>, sink: &mut S) -> Result<Answer, Fault> {
-        let Command::Prepared(statement, params) = command else { unreachable!() };
+        let mut counted = Counted(sink, 0);
+        let fault = |error: WireError| match error {
+            WireError::Server(error) => Fault::Server(Box::new(error)),
+            error => Fault::Lost(Box::new(error)),
+        };
+        let (statement, params) = match command {
+            Command::Prepared(statement, params) => (statement, params),
+            Command::Text(_, sql) => {
+                self.client.stream(sql, &mut counted).map_err(fault)?;
+                return Ok(Answer { rows: counted.1, affected_rows: 0 });
+            }
+            Command::Handle(..) => unreachable!("tpcc prepares nothing while running"),
+        };
         let value = |param: &Param<'_>| match param {
             Param::Int(n) => Value::Int(*n),
             Param::Double(x) => Value::Double(*x),
@@ -70,10 +105,9 @@ impl Session for Blocking {
             Param::Null => Value::Null,
         };
         let values: Vec<Value> = params.iter().map(value).collect();
-        let mut counted = Counted(sink, 0);
         self.client
             .stream_prepared(&self.prepared[statement.0 as usize], &values, &mut counted)
-            .map_err(|error| Fault::Lost(Box::new(error)))?;
+            .map_err(fault)?;
         Ok(Answer { rows: counted.1, affected_rows: 0 })
     }
 }
@@ -189,21 +223,27 @@ fn compare_orders(client: &mut Client, memory: &Memory) {
 
 /// Carries out transactions of one connection; each must succeed. `each` gets its number, input and output.
 fn run(server: &Server, tpcc: &Tpcc, transactions: u64, each: &mut dyn FnMut(u64, &Input, Output)) {
-    let mut client = server.client();
-    client.use_schema(DATABASE).unwrap();
-    let prepared = tpcc.statements().iter().map(|spec| client.prepare(&spec.sql).unwrap()).collect();
-    let mut session = Blocking { client, prepared };
-    let mut stream = tpcc.stream(0);
+    run_on(server, DATABASE, tpcc, 0, transactions, each);
+}
+
+/// As [`run`], on this database and connection.
+fn run_on(
+    server: &Server,
+    database: &str,
+    tpcc: &Tpcc,
+    connection: u64,
+    transactions: u64,
+    each: &mut dyn FnMut(u64, &Input, Output),
+) {
+    let mut session = Blocking::new(server.client(), database, tpcc);
+    let mut stream = tpcc.stream(connection);
     for number in 0..transactions {
         stream.begin();
         // Drawn twice from the same state: for the caller, and for the server.
         let input = tpcc.draw(&mut stream);
         stream.redraw();
-        {
-            let sent = pin!(tpcc.transaction(&mut stream, &mut session));
-            let done = sent.poll(&mut Context::from_waker(Waker::noop()));
-            assert!(matches!(done, Poll::Ready(Ok(()))), "{number}: {input:?}: {done:?}");
-        }
+        let done = session.send(tpcc, &mut stream);
+        assert!(done.is_ok(), "{number}: {input:?}: {done:?}");
         each(number, &input, stream.output());
     }
 }
@@ -299,8 +339,22 @@ fn transactions_do_what_the_specification_says_and_conditions_find_each_fault() 
     client.use_schema(DATABASE).unwrap();
 
     let mut memory = Memory::new(WAREHOUSES, SEED);
-    for (statements, seed) in [("single", 11), ("batched", 12)] {
-        let tpcc = Tpcc::new(&options("tpcc", &[("warehouses", "2"), ("statements", statements)]), seed);
+    let with_procedures = [("warehouses", "2"), ("statements", "procedure")];
+    let with_procedures = Tpcc::tables(DATABASE, &options("tpcc", &with_procedures), SEED);
+    assert!(
+        with_procedures.require(&mut client).unwrap_err().to_string().contains("procedure tpcc_new_order")
+    );
+    assert_eq!(prepare(&server, &with_procedures), Made::Reused);
+    with_procedures.require(&mut client).unwrap();
+    for (statements, text, seed) in [
+        ("single", "off", 11),
+        ("batched", "off", 12),
+        ("procedure", "off", 14),
+        ("single", "on", 15),
+        ("batched", "on", 16),
+    ] {
+        let given = [("warehouses", "2"), ("statements", statements), ("text", text)];
+        let tpcc = Tpcc::new(&options("tpcc", &given), seed);
         let mut rolled_back = 0;
         run(&server, &tpcc, 400, &mut |number, input, output| {
             let expected = memory.execute(input);
@@ -326,7 +380,9 @@ fn transactions_do_what_the_specification_says_and_conditions_find_each_fault() 
     tables.check(&mut client).unwrap();
 
     // What public drivers leave out passes the twelve conditions, and fails those of STOCK.
-    for driver in ["go-tpc", "sysbench-tpcc"] {
+    let of_hammerdb = options("tpcc", &[("warehouses", "2"), ("as", "hammerdb")]);
+    assert_eq!(prepare(&server, &Tpcc::tables(DATABASE, &of_hammerdb, SEED)), Made::Reused);
+    for driver in ["go-tpc", "sysbench-tpcc", "hammerdb"] {
         let tpcc = Tpcc::new(&options("tpcc", &[("warehouses", "2"), ("as", driver)]), 13);
         run(&server, &tpcc, 200, &mut |_, _, _| {});
         let errors = tables.check(&mut client).unwrap_err();
@@ -354,5 +410,35 @@ fn a_fill_of_composite_keys_that_was_cut_off_goes_on_and_ends_with_the_same_rows
     client.execute("UPDATE tpcc_cut.stock SET s_data = 'x' WHERE s_w_id = 1 AND s_i_id = 51").unwrap();
     assert_eq!(prepare(&server, &tables), Made::Made);
     tables.check(&mut client).unwrap();
+    assert!(tables.cleanup(&mut client).unwrap());
+}
+
+#[test]
+fn sets_with_foreign_keys_are_filled_run_on_checked_and_dropped() {
+    let server = shared();
+    let given = [("warehouses", "1"), ("sets", "2"), ("foreign-keys", "on"), ("statements", "procedure")];
+    let options = options("tpcc", &given);
+    let tables = Tpcc::tables("tpcc_sets", &options, SEED);
+    assert_eq!(prepare(&server, &tables), Made::Made);
+    let mut client = server.client();
+    let mark = tables.check(&mut client).unwrap();
+    tables.note_use(&mut client, &mark).unwrap();
+    let keys = "SELECT COUNT(*) FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = 'tpcc_sets'";
+    assert_eq!(rows(&mut client, keys), ["20"]);
+    let tpcc = Tpcc::new(&options, 21);
+    for connection in [0, 1] {
+        run_on(&server, "tpcc_sets", &tpcc, connection, 46, &mut |_, _, _| {});
+    }
+    client.use_schema("tpcc_sets").unwrap();
+    for set in ["1", "2"] {
+        let orders = rows(&mut client, &format!("SELECT SUM(d_next_o_id) > 30010 FROM district{set}"));
+        assert_eq!(orders, ["1"], "set {set}");
+    }
+    tables.check(&mut client).unwrap();
+    client.execute("UPDATE stock2 SET s_ytd = s_ytd + 1 WHERE s_i_id = 5").unwrap();
+    let errors = tables.check(&mut client).unwrap_err();
+    assert_eq!(errors.len(), 1);
+    assert!(errors[0].to_string().contains("s_ytd") && errors[0].to_string().contains("set 2"), "{errors:?}");
+    // Another shape drops these tables first, in any order.
     assert!(tables.cleanup(&mut client).unwrap());
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use mydyno_tables::mark;
 use thiserror::Error;
 
+use crate::tpcc::sets::with_words;
+
 /// The names of this crate's tables, each with those of other drivers.
 const KNOWN: [(&str, &[&str]); 9] = [
     ("warehouse", &["warehouse"]),
@@ -95,24 +97,10 @@ impl Names {
     /// A statement on our tables as one on the driver's: each word that is the name of a table gets the driver's, with its
     /// database.
     pub fn renamed(&self, sql: &str) -> String {
-        let mut out = String::with_capacity(sql.len() * 2);
-        let mut word = String::new();
-        for c in sql.chars().chain(std::iter::once(' ')) {
-            if c.is_ascii_alphanumeric() || c == '_' {
-                word.push(c);
-                continue;
-            }
-            match self.names.get(word.as_str()) {
-                Some(name) => {
-                    out.push_str(&format!("{}.{}", mark::quoted(&self.database), mark::quoted(name)));
-                }
-                None => out.push_str(&word),
-            }
-            word.clear();
-            out.push(c);
-        }
-        out.pop();
-        out
+        with_words(sql, |word| {
+            let name = self.names.get(word)?;
+            Some(format!("{}.{}", mark::quoted(&self.database), mark::quoted(name)))
+        })
     }
 }
 
