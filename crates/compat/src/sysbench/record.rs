@@ -41,7 +41,11 @@ fn plan(wanted: &Wanted, settings: &Settings) -> Plan {
     let options = wanted.options.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
     Plan {
         header: Header::of::<Plan>(OffsetDateTime::now_utc()),
-        workload: WorkloadPlan { name: format!("sysbench {}", wanted.name), options: options.collect() },
+        workload: WorkloadPlan {
+            name: format!("sysbench {}", wanted.name),
+            options: options.collect(),
+            work: Default::default(),
+        },
         target: TargetPlan {
             kind: TargetKind::Server,
             transport: wanted.transport,
@@ -161,6 +165,7 @@ impl Record {
             },
             lateness: Histogram::new().to_data(),
             operations: std::iter::once((EVENT.to_owned(), times)).collect(),
+            counts: Default::default(),
             extra: Map::new(),
         };
         state.writer.interval(&interval)?;
