@@ -172,6 +172,7 @@ mod tests {
             client: ClientUse::default(),
             lateness: HistogramData::default(),
             operations: IndexMap::from([("t".to_owned(), times)]),
+            counts: Default::default(),
             extra: serde_json::Map::new(),
         }
     }
