@@ -140,6 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[allow(clippy::zombie_processes, reason = "`exit_status` waits for the child")]
     fn a_child_has_the_exit_status_of_a_shell() {
         for (script, status) in [("exit 3", 3), ("kill -TERM $$", 128 + libc::SIGTERM)] {
             let child = std::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
