@@ -11,6 +11,19 @@ fn states(lint: &Value) -> BTreeMap<String, String> {
     lint["rows"].as_array().unwrap().iter().map(|row| (text(&row["id"]), text(&row["state"]))).collect()
 }
 
+/// Our tables, and their names in the first set of another driver.
+const NUMBERED: [(&str, &str); 9] = [
+    ("warehouse", "warehouse1"),
+    ("district", "district1"),
+    ("customer", "customer1"),
+    ("history", "history1"),
+    ("new_order", "new_orders1"),
+    ("orders", "orders1"),
+    ("order_line", "order_line1"),
+    ("stock", "stock1"),
+    ("item", "item1"),
+];
+
 #[test]
 fn the_work_of_a_driver_is_told_from_the_tables_that_it_left() {
     let home = Home::new();
@@ -94,17 +107,7 @@ fn the_work_of_a_driver_is_told_from_the_tables_that_it_left() {
     assert_eq!(own["like"].as_array().unwrap(), &["specification"], "{own}");
     let sql = |text: &str| home.fine(&["server", "cli", "s", "-e", text]);
     sql("CREATE DATABASE numbered");
-    for (from, to) in [
-        ("warehouse", "warehouse1"),
-        ("district", "district1"),
-        ("customer", "customer1"),
-        ("history", "history1"),
-        ("new_order", "new_orders1"),
-        ("orders", "orders1"),
-        ("order_line", "order_line1"),
-        ("stock", "stock1"),
-        ("item", "item1"),
-    ] {
+    for (from, to) in NUMBERED {
         sql(&format!("RENAME TABLE own.{from} TO numbered.{to}"));
     }
     sql("UPDATE numbered.stock1 SET s_ytd = s_ytd - 5 WHERE s_w_id = 1 AND s_ytd > 5 LIMIT 1");
