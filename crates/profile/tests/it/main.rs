@@ -51,6 +51,19 @@ fn captured(options: &Options) -> Option<Profile> {
     }
 }
 
+/// As [`captured`], once more where records were lost: a reader that the host runs too late finds its ring full. That some
+/// capture loses none is left to the test.
+fn captured_whole(options: &Options) -> Option<Profile> {
+    let mut profile = captured(options)?;
+    for _ in 0..5 {
+        if profile.lost == 0 {
+            break;
+        }
+        profile = captured(options)?;
+    }
+    Some(profile)
+}
+
 /// Weight of the stacks with a function in them.
 fn weight_of(folded: &Folded, part: &str) -> f64 {
     folded
@@ -63,7 +76,7 @@ fn weight_of(folded: &Folded, part: &str) -> f64 {
 #[test]
 fn work_and_waits_of_this_process_are_found_by_name_and_their_times_add_up() {
     let options = Options { window: Duration::from_secs(2), switch_period: Some(1), ..Options::default() };
-    let Some(profile) = captured(&options) else { return };
+    let Some(profile) = captured_whole(&options) else { return };
     let burnt = weight_of(&profile.on_cpu, "burns_cpu");
     assert!(burnt > 0.5 * profile.on_cpu.sum(), "{burnt} of {}", profile.on_cpu.sum());
     let hottest = &profile.on_cpu.functions()[0].name;

@@ -15,7 +15,7 @@ const MOST: usize = 50;
 /// The tables whose last partition ends, in the order in which they end.
 pub fn ending(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
     let statement = format!(
-        "SELECT database_name, SUBSTRING_INDEX(LOWER(table_name), '#p#', 1), COUNT(*) FROM mysql.innodb_table_stats WHERE LOWER(table_name) LIKE '%#p#%' AND database_name NOT IN {OURS} GROUP BY database_name, SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) ORDER BY COUNT(*) DESC LIMIT {MOST}"
+        "SELECT database_name, SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) AS name, COUNT(*) FROM mysql.innodb_table_stats WHERE LOWER(table_name) LIKE '%#p#%' AND database_name NOT IN {OURS} GROUP BY database_name, name ORDER BY COUNT(*) DESC LIMIT {MOST}"
     );
     let tables = statistics(sql, &statement).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"))?;
     let now = OffsetDateTime::now_utc();
