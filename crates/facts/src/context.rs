@@ -67,6 +67,8 @@ pub struct Context {
 pub struct StatusReading {
     /// When the answer arrived.
     pub at: Instant,
+    /// Statements that this look had sent by then.
+    pub sent: u32,
     /// Names in lower case, with their texts.
     pub values: BTreeMap<String, String>,
 }

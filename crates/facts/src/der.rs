@@ -1,4 +1,5 @@
-//! The end of a certificate's validity, out of its PEM file (RFC 7468, RFC 5280 section 4.1).
+//! The end of a certificate's validity, its names and the hash of its signature, out of its PEM file (RFC 7468, RFC 5280
+//! section 4.1).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,21 +12,84 @@ const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// The end of the validity of the first certificate of a PEM file, in UTC; none where the text has no certificate.
-pub fn not_after(pem: &str) -> Option<PrimitiveDateTime> {
-    let (_, rest) = pem.split_once("-----BEGIN CERTIFICATE-----")?;
-    let (body, _) = rest.split_once("-----END CERTIFICATE-----")?;
-    let text: String = body.split_whitespace().collect();
-    let bytes = STANDARD.decode(text).ok()?;
-    let (_, certificate, _) = part(&bytes)?;
-    let (_, signed, _) = part(certificate)?;
-    let (tag, _, after) = part(signed)?;
-    let after_version = if tag == VERSION { after } else { signed };
-    // Serial number, algorithm and issuer.
-    let validity = (0..3).try_fold(after_version, |rest, _| part(rest).map(|(_, _, rest)| rest))?;
-    let (SEQUENCE, times, _) = part(validity)? else { return None };
-    let (_, _, end) = part(times)?;
-    instant(part(end)?)
+/// Identifiers in DER: common name, alternative names, and the algorithms of signatures by MD5 and SHA-1.
+const COMMON_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x03];
+const ALTERNATIVE_NAMES: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
+const RSA_MD5: [u8; 11] = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x04];
+const RSA_SHA1: [u8; 11] = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x05];
+const ECDSA_SHA1: [u8; 9] = [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01];
+
+/// The first certificate of a PEM file.
+pub struct Certificate(Vec<u8>);
+
+impl Certificate {
+    /// Reads it; none where the text has no certificate.
+    pub fn read(pem: &str) -> Option<Self> {
+        let (_, rest) = pem.split_once("-----BEGIN CERTIFICATE-----")?;
+        let (body, _) = rest.split_once("-----END CERTIFICATE-----")?;
+        let text: String = body.split_whitespace().collect();
+        Some(Self(STANDARD.decode(text).ok()?))
+    }
+
+    /// What is signed from the validity on, and what follows all that is signed.
+    fn from_validity(&self) -> Option<(&[u8], &[u8])> {
+        let (_, certificate, _) = part(&self.0)?;
+        let (_, signed, signature) = part(certificate)?;
+        let (tag, _, after) = part(signed)?;
+        let after_version = if tag == VERSION { after } else { signed };
+        // Serial number, algorithm and issuer.
+        let validity = (0..3).try_fold(after_version, |rest, _| part(rest).map(|(_, _, rest)| rest))?;
+        Some((validity, signature))
+    }
+
+    /// The end of the validity, in UTC.
+    pub fn not_after(&self) -> Option<PrimitiveDateTime> {
+        let (SEQUENCE, times, _) = part(self.from_validity()?.0)? else { return None };
+        let (_, _, end) = part(times)?;
+        instant(part(end)?)
+    }
+
+    /// The hash of its signature where that is md5 or sha1, and `other`.
+    pub fn hash(&self) -> Option<&'static str> {
+        let (_, algorithm, _) = part(self.from_validity()?.1)?;
+        Some(match algorithm {
+            id if id.starts_with(&RSA_MD5) => "md5",
+            id if id.starts_with(&RSA_SHA1) || id.starts_with(&ECDSA_SHA1) => "sha1",
+            _ => "other",
+        })
+    }
+
+    /// The host names that it is for: its alternative names, or, where it has none, its common name.
+    pub fn names(&self) -> Option<Vec<String>> {
+        const DNS_NAME: u8 = 0x82;
+        let (_, _, subject) = part(self.from_validity()?.0)?;
+        let (_, subject, rest) = part(subject)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if let Some(mut names) = behind(rest, &ALTERNATIVE_NAMES).and_then(alternative) {
+            let mut found = Vec::new();
+            while let Some((tag, name, more)) = part(names) {
+                found.extend((tag == DNS_NAME).then(|| text(name)));
+                names = more;
+            }
+            return Some(found);
+        }
+        let common = behind(subject, &COMMON_NAME).and_then(part).map(|(_, name, _)| text(name));
+        Some(common.into_iter().collect())
+    }
+}
+
+/// What follows an identifier.
+fn behind<'a>(bytes: &'a [u8], id: &[u8]) -> Option<&'a [u8]> {
+    let at = bytes.windows(id.len()).position(|some| some == id)?;
+    bytes.get(at + id.len()..)
+}
+
+/// The names of an extension: a text of octets, perhaps behind a switch, with a sequence in it.
+fn alternative(bytes: &[u8]) -> Option<&[u8]> {
+    const BOOLEAN: u8 = 0x01;
+    let (tag, content, rest) = part(bytes)?;
+    let octets = if tag == BOOLEAN { part(rest)?.1 } else { content };
+    part(octets).map(|(_, names, _)| names)
 }
 
 /// The first part of some DER: its tag, its content, and the bytes behind it.
@@ -88,6 +152,33 @@ FRu1jKqnF+lv3iY3Co2gl9ZzyZKBpXu9SaykZ5IhUmHHTJKAshD2VwQEC0uTA3Np
 zxKE5jlob8vJJdf+rU031FSgltQbe+fL9Rssracufb2XvtoodvOSaZhvqXxBsAu/
 wZnYALCxhZ24xsg=
 -----END CERTIFICATE-----";
+
+    fn not_after(pem: &str) -> Option<PrimitiveDateTime> {
+        Certificate::read(pem)?.not_after()
+    }
+
+    /// Made by openssl with -sha1 and the alternative names db1.example.com and db2.example.com.
+    const OLD: &str = "-----BEGIN CERTIFICATE-----
+MIIBvjCCAWWgAwIBAgIUYkvS+Xk0KErqTvn41bJfEz8cW0swCQYHKoZIzj0EATAa
+MRgwFgYDVQQDDA9vbGQuZXhhbXBsZS5jb20wIBcNMjYxMTI0MTgzMTI0WhgPMjEy
+NjEwMzExODMxMjRaMBoxGDAWBgNVBAMMD29sZC5leGFtcGxlLmNvbTBZMBMGByqG
+SM49AgEGCCqGSM49AwEHA0IABItbFzLTGgfhmfPn1pdFMD1heJdNd6YP9tWKZR5P
+eC44XiDkY5bIA3kTYADiEd4rG3z9donIOcsdqhvILLOoO4ijgYcwgYQwHQYDVR0O
+BBYEFEXat0sndg3W0stCT1ne6OEMLjs5MB8GA1UdIwQYMBaAFEXat0sndg3W0stC
+T1ne6OEMLjs5MA8GA1UdEwEB/wQFMAMBAf8wMQYDVR0RBCowKIIPZGIxLmV4YW1w
+bGUuY29tgg9kYjIuZXhhbXBsZS5jb22HBAoAAAEwCQYHKoZIzj0EAQNIADBFAiEA
+4r7eIPA8eKayi2Bi8QqTJJ0FTikkPpqa4LygYsViiUUCIDqzr7anRgc/pBtWZwBx
+7BP3gthiJ1WmqaGdbavPvXsB
+-----END CERTIFICATE-----";
+
+    #[test]
+    fn the_hash_and_the_names_are_those_that_openssl_tells() {
+        let long = Certificate::read(LONG).unwrap();
+        assert_eq!((long.hash(), long.names()), (Some("other"), Some(vec!["t".to_owned()])));
+        let old = Certificate::read(OLD).unwrap();
+        let names = ["db1.example.com", "db2.example.com"].map(str::to_owned).to_vec();
+        assert_eq!((old.hash(), old.names()), (Some("sha1"), Some(names)));
+    }
 
     #[test]
     fn the_end_is_the_one_that_openssl_tells() {

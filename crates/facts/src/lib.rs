@@ -28,6 +28,7 @@ mod remote;
 mod secrets;
 mod source;
 pub mod sql;
+mod sql_text;
 mod sql_wire;
 #[cfg(test)]
 mod tree;
@@ -47,4 +48,5 @@ pub use redact::redact;
 pub use remote::Remote;
 pub use source::{LARGEST_FILE, Missing, Read, Source, reason};
 pub use sql::{ReadOnly, Row, Sql, SqlError, Table};
+pub use sql_wire::Renewing;
 pub use usable::server_unusable;

@@ -12,7 +12,7 @@ use crate::collector::{FactInfo, fact};
 use crate::error::FactsError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 66] = [
+const NAMED: [FactInfo; 73] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -65,11 +65,18 @@ const NAMED: [FactInfo; 66] = [
     fact("server.error_log.source", "", ""),
     fact("server.error_log.KIND.last_line", "", ""),
     fact("server.lock_waits.blockers", "", ""),
-    fact("server.statements.by_time", "", ""),
-    fact("server.statements.scans", "", ""),
-    fact("server.statements.writes_that_scan", "", ""),
-    fact("server.statements.deep_pages", "", ""),
-    fact("server.statements.failing", "", ""),
+    fact("server.statements.LIST", "", ""),
+    fact("server.grants.KIND", "", ""),
+    fact("server.definers.missing", "", ""),
+    fact("server.tls.certificate_names", "", ""),
+    fact("server.exposure.KIND", "", ""),
+    fact("server.passwords.expired", "", ""),
+    fact("server.passwords.second", "", ""),
+    fact("server.passwords.in_comments", "", ""),
+    fact("server.triggers.KIND", "", ""),
+    fact("server.routines.KIND", "", ""),
+    fact("server.options.exposed", "", ""),
+    fact("server.replication.CHANNEL.worker_error", "", ""),
     fact("server.views.invalid", "", ""),
     fact("server.tables.many_partitions", "", ""),
     fact("server.upkeep.backup_jobs", "", ""),

@@ -7,6 +7,8 @@ use thiserror::Error;
 use crate::bounds::{LONGEST_REASON, shortened};
 use crate::dialect::Dialect;
 use crate::source::Missing;
+pub use crate::sql_text::{only_reads, quoted};
+use crate::wording::{Since, mariadb, mysql};
 
 /// One row; a NULL is `None`.
 pub type Row = Vec<Option<String>>;
@@ -36,6 +38,15 @@ pub trait Sql {
     /// The server's refusal with its code, or the reason why there is no answer; after exceeding the limit the
     /// connection may be closed.
     fn table(&mut self, sql: &str, limit: Option<Duration>) -> Result<Table, SqlError>;
+
+    /// Opens the connection anew after a statement outlived its limit, and ends that statement where the server still
+    /// executes it. A connection that cannot do so refuses.
+    ///
+    /// # Errors
+    /// The reason why there is no new connection.
+    fn open_anew(&mut self) -> Result<(), SqlError> {
+        Err(SqlError::Connection("this connection cannot be opened anew".to_owned()))
+    }
 }
 
 /// Why a statement gave no rows.
@@ -52,6 +63,12 @@ pub enum SqlError {
     /// The connection gave no answer.
     #[error("{0}")]
     Connection(String),
+    /// The statement had no complete answer within its limit; the connection is of no more use.
+    #[error("no complete answer within {} s, the time that these facts are given", (limit.as_secs_f64() * 10.0).round() / 10.0)]
+    Unanswered {
+        /// The limit.
+        limit: Duration,
+    },
     /// The statement does more than read, and was not sent.
     #[error("not sent, because facts are only read: {0}")]
     NotReadOnly(String),
@@ -105,6 +122,18 @@ const CELL_BYTES: usize = 64;
 /// Longest pause after an answer.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
+/// Servers that end a statement at a time limit that stands in it: the hint of MySQL 5.7.8, and the variable of
+/// MariaDB, which SET STATEMENT (10.1.2) sets for one statement.
+const HINTED: [Since; 1] = [mysql(50_708..)];
+const LIMITED: [Since; 1] = [mariadb(100_102..)];
+
+/// How much longer than the server the client waits for a statement that the server ends by itself: the connection then
+/// stays of use.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// How often a connection is opened anew in one look.
+const MOST_RENEWALS: u32 = 3;
+
 /// A connection that sends read-only statements only, and none after its deadline. After each answer it pauses for as long
 /// as the answer took, at most for [`LONGEST_REST`]: on a server at capacity, statements without a pause would delay the
 /// other sessions.
@@ -116,6 +145,7 @@ pub struct ReadOnly<'a> {
     /// The error that ended the connection. Later statements get this first error, because theirs would only say that the
     /// connection is closed.
     lost: Option<SqlError>,
+    renewals: u32,
     /// Statements that were sent.
     pub sent: u32,
 }
@@ -123,7 +153,7 @@ pub struct ReadOnly<'a> {
 impl<'a> ReadOnly<'a> {
     /// Guards a connection.
     pub fn new(inner: &'a mut dyn Sql) -> Self {
-        Self { inner, deadline: None, rest_until: None, dialect: None, lost: None, sent: 0 }
+        Self { inner, deadline: None, rest_until: None, dialect: None, lost: None, renewals: 0, sent: 0 }
     }
 
     /// Sets the server's version, from the text of VERSION(); it selects the wordings of statements.
@@ -145,13 +175,16 @@ impl<'a> ReadOnly<'a> {
     ///
     /// # Errors
     /// The statement is not a single SELECT or SHOW that only reads; the deadline has passed; or the server refuses.
-    /// After the connection is lost, each statement gets the reason of the loss.
+    /// After the connection is lost, each statement gets the reason of the loss; after a statement that outlived its
+    /// limit, the connection is opened anew where that is possible.
     pub fn table(&mut self, sql: &str) -> Result<Table, SqlError> {
         if !only_reads(sql) {
             return Err(SqlError::NotReadOnly(sql.to_owned()));
         }
-        if let Some(lost) = &self.lost {
-            return Err(lost.clone());
+        if let Some(lost) = self.lost.clone()
+            && !self.renewed(&lost)
+        {
+            return Err(lost);
         }
         if let Some(rest) = self.rest_until.take() {
             std::thread::sleep(rest.saturating_duration_since(Instant::now()));
@@ -163,11 +196,14 @@ impl<'a> ReadOnly<'a> {
         }
         self.sent += 1;
         let answer = match left {
-            Some(left) => self.inner.table(&bounded(sql, left), Some(left)),
+            Some(left) => match bounded(sql, left, self.dialect) {
+                Some(bounded) => self.inner.table(&bounded, Some(left + GRACE)),
+                None => self.inner.table(sql, Some(left)),
+            },
             None => self.inner.table(sql, None),
         };
         let answer = answer.map_err(bounded_error).and_then(bounded_table);
-        if let Err(lost @ SqlError::Connection(_)) = &answer {
+        if let Err(lost @ (SqlError::Connection(_) | SqlError::Unanswered { .. })) = &answer {
             self.lost = Some(lost.clone());
         }
         let took = asked.elapsed();
@@ -175,6 +211,23 @@ impl<'a> ReadOnly<'a> {
         tracing::debug!(?sql, ?took, rows, answered = answer.is_ok(), "query");
         self.rest_until = Some(asked + took + took.min(LONGEST_REST));
         answer
+    }
+
+    /// Whether a lost connection was opened anew. One that the server closed stays lost: the server may be gone.
+    fn renewed(&mut self, lost: &SqlError) -> bool {
+        let in_time = self.deadline.is_none_or(|deadline| Instant::now() < deadline);
+        if !matches!(lost, SqlError::Unanswered { .. }) || !in_time || self.renewals >= MOST_RENEWALS {
+            return false;
+        }
+        self.renewals += 1;
+        match self.inner.open_anew() {
+            Ok(()) => self.lost = None,
+            Err(error) => {
+                tracing::debug!(error = ?error.to_string(), "no new connection");
+                self.renewals = MOST_RENEWALS;
+            }
+        }
+        self.lost.is_none()
     }
 
     /// The rows of a statement.
@@ -213,111 +266,28 @@ fn bounded_error(error: SqlError) -> SqlError {
     }
 }
 
-/// Adds the hint with which MySQL (5.7.8) and MariaDB (12.0) stop the statement themselves at the deadline: closing the
-/// connection does not stop it. Servers that do not know the hint take it for a comment.
-fn bounded(sql: &str, left: Duration) -> String {
-    match sql.split_at_checked("SELECT ".len()) {
-        Some((select, rest)) if select.eq_ignore_ascii_case("SELECT ") => {
-            format!("SELECT /*+ MAX_EXECUTION_TIME({}) */ {rest}", left.as_millis().max(1))
-        }
-        _ => sql.to_owned(),
-    }
-}
-
-/// Whether a text is one SELECT or SHOW statement without a word that writes, locks or calls out.
+/// The statement with a limit after which the server ends it: closing the connection does not. `None` for servers without
+/// one, and for SHOW in MySQL, whose hint belongs to SELECT.
 ///
-/// The statements are constants of this crate or made from quoted names, so this is a second safeguard, not a parser:
-/// it refuses everything that it does not recognise.
-pub fn only_reads(sql: &str) -> bool {
-    const FORBIDDEN: [&str; 14] = [
-        "NEXT",
-        "PREVIOUS",
-        "INTO",
-        "UPDATE",
-        "SHARE",
-        "LOAD_FILE",
-        "SLEEP",
-        "BENCHMARK",
-        "GET_LOCK",
-        "RELEASE_LOCK",
-        "SETVAL",
-        "NEXTVAL",
-        "LASTVAL",
-        "PROCEDURE",
-    ];
-    // Whether a backslash escapes depends on the session's sql_mode.
-    let Some(bare) = without_strings(sql).filter(|_| !sql.contains('\\')) else { return false };
-    if bare.contains([';', '#']) || bare.contains("--") || bare.contains("/*") || bare.contains(":=") {
-        return false;
+/// A server of unknown version is given the hint, which is a comment to servers that do not know it.
+fn bounded(sql: &str, left: Duration, dialect: Option<Dialect>) -> Option<String> {
+    if dialect.is_some_and(|dialect| dialect.is(&LIMITED)) {
+        return Some(format!(
+            "SET STATEMENT max_statement_time={:.3} FOR {sql}",
+            left.as_secs_f64().max(0.001)
+        ));
     }
-    let mut words =
-        bare.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$')).filter(|w| !w.is_empty());
-    let first = words.next().unwrap_or_default();
-    (first.eq_ignore_ascii_case("SELECT") || first.eq_ignore_ascii_case("SHOW"))
-        && !words.any(|w| FORBIDDEN.iter().any(|f| w.eq_ignore_ascii_case(f)))
-}
-
-/// The text with quoted strings and names emptied; `None` when a quote stays open.
-fn without_strings(sql: &str) -> Option<String> {
-    let mut bare = String::with_capacity(sql.len());
-    let mut open: Option<char> = None;
-    for c in sql.chars() {
-        match open {
-            Some(quote) if c == quote => open = None,
-            Some(_) => continue,
-            None if matches!(c, '\'' | '"' | '`') => open = Some(c),
-            None => {}
-        }
-        bare.push(c);
+    if dialect.is_some_and(|dialect| !dialect.is(&HINTED)) {
+        return None;
     }
-    open.is_none().then_some(bare)
-}
-
-/// A text as an SQL string literal; `None` for a text with a backslash, whose meaning depends on NO_BACKSLASH_ESCAPES.
-pub fn quoted(text: &str) -> Option<String> {
-    (!text.contains(['\\', '\0'])).then(|| format!("'{}'", text.replace('\'', "''")))
+    let (select, rest) = sql.split_at_checked("SELECT ".len())?;
+    let hinted = format!("SELECT /*+ MAX_EXECUTION_TIME({}) */ {rest}", left.as_millis().max(1));
+    select.eq_ignore_ascii_case("SELECT ").then_some(hinted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn statements_that_read_pass() {
-        for sql in [
-            "SELECT VERSION()",
-            "show global variables",
-            "SHOW ENGINE INNODB STATUS",
-            "SELECT 'a; DELETE -- ' FROM `into`",
-            "SELECT update_time FROM information_schema.TABLES",
-            "SELECT 1 FROM t WHERE a = 'o''dd`name'",
-        ] {
-            assert!(only_reads(sql), "{sql}");
-        }
-    }
-
-    #[test]
-    fn statements_that_write_lock_or_call_out_do_not_pass() {
-        for sql in [
-            "",
-            "SET GLOBAL x=1",
-            "DELETE FROM t",
-            "SELECT 1; DROP TABLE t",
-            "SELECT * FROM t FOR UPDATE",
-            "SELECT * FROM t LOCK IN SHARE MODE",
-            "SELECT 1 INTO OUTFILE '/x'",
-            "SELECT @a := 1",
-            "SELECT /*! SQL_NO_CACHE */ 1",
-            "SELECT 1 -- x",
-            "SELECT SLEEP(1)",
-            "SELECT 'open",
-            "SELECT 'a\\' , sleep(1), '",
-            "EXPLAIN ANALYZE DELETE FROM t",
-            "FLUSH TABLES",
-        ] {
-            assert!(!only_reads(sql), "{sql}");
-        }
-    }
 
     #[test]
     fn refusals_and_unknown_names_become_statuses() {
@@ -402,14 +372,57 @@ mod tests {
     #[test]
     fn what_is_asked_ends_with_its_time_on_the_server_too() {
         let left = Duration::from_millis(1500);
-        assert_eq!(bounded("SELECT 1", left), "SELECT /*+ MAX_EXECUTION_TIME(1500) */ 1");
-        assert_eq!(bounded("SHOW GLOBAL STATUS", left), "SHOW GLOBAL STATUS");
-        assert!(bounded("SELECT 1", Duration::ZERO).contains("(1)"), "0 would be no limit");
+        let of = |version: &str, sql: &str| bounded(sql, left, Dialect::of(version));
+        assert_eq!(of("8.0.36", "SELECT 1").as_deref(), Some("SELECT /*+ MAX_EXECUTION_TIME(1500) */ 1"));
+        assert_eq!(of("8.0.36", "SHOW GLOBAL STATUS"), None);
+        assert_eq!(of("5.6.51", "SELECT 1"), None);
+        assert_eq!(
+            of("11.4.5-MariaDB", "SHOW GLOBAL STATUS").as_deref(),
+            Some("SET STATEMENT max_statement_time=1.500 FOR SHOW GLOBAL STATUS")
+        );
+        assert_eq!(of("10.0.38-MariaDB", "SELECT 1"), None);
+        let none_left = |dialect| bounded("SELECT 1", Duration::ZERO, dialect).unwrap();
+        assert!(none_left(None).contains("(1)"), "0 would be no limit");
+        assert!(none_left(Dialect::of("11.4.5-MariaDB")).contains("=0.001 "), "0 would be no limit");
     }
 
     #[test]
-    fn names_are_quoted_or_refused() {
-        assert_eq!(quoted("a'b"), Some("'a''b'".to_owned()));
-        assert_eq!(quoted("a\\"), None);
+    fn after_a_statement_that_outlived_its_limit_the_next_one_has_a_new_connection() {
+        /// Leaves the first statement unanswered, and can be opened anew as often as it is told.
+        struct Slow {
+            asked: u32,
+            opened: u32,
+            may: u32,
+        }
+        impl Sql for Slow {
+            fn table(&mut self, _: &str, limit: Option<Duration>) -> Result<Table, SqlError> {
+                self.asked += 1;
+                match self.asked {
+                    1 => Err(SqlError::Unanswered { limit: limit.unwrap_or_default() }),
+                    _ => Ok(Table::default()),
+                }
+            }
+
+            fn open_anew(&mut self) -> Result<(), SqlError> {
+                if self.opened == self.may {
+                    return Err(SqlError::Connection("refused".to_owned()));
+                }
+                self.opened += 1;
+                Ok(())
+            }
+        }
+        let mut slow = Slow { asked: 0, opened: 0, may: 1 };
+        let mut sql = ReadOnly::new(&mut slow);
+        let error = sql.rows("SELECT 1").unwrap_err();
+        assert!(error.to_string().contains("no complete answer within"), "{error}");
+        assert_eq!(sql.rows("SELECT 2"), Ok(Vec::new()));
+        assert_eq!(slow.opened, 1);
+
+        let mut slow = Slow { asked: 0, opened: 0, may: 0 };
+        let mut sql = ReadOnly::new(&mut slow);
+        for _ in 0..3 {
+            assert!(sql.rows("SELECT 1").is_err());
+        }
+        assert_eq!(slow.asked, 1, "nothing is sent on a connection of no more use");
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use mydyno_model::claim::{Claim as Document, Severity, Step, StepKind};
+use mydyno_model::facts::FactSet;
 
 use crate::error::Problem;
 use crate::expr::{Bindings, Expr, Over, ParseError, parse_for, parse_with};
-use crate::template::Template;
+use crate::template::{Place, Template};
 
 /// The repetition of a step: a name, the collection, and the condition.
 pub type Each = (String, Over, Option<Expr>);
@@ -55,6 +56,11 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Whether every value of the finding's sentence is known by these facts.
+    pub fn is_told_in_full(&self, facts: &FactSet) -> bool {
+        self.finding.as_ref().is_none_or(|finding| finding.fill(facts, &[], Place::Prose).whole)
+    }
+
     /// Reads a claim from the text of the file `AREA/ID.toml`.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use mydyno_model::finding::{Evidence, Finding, FindingRemedy, MissingFact, Remed
 use crate::claim::{Claim, ReadyStep};
 use crate::expr::{Expr, Stop, Value, domain, evaluate};
 use crate::fix::Fragment;
-use crate::template::Place;
+use crate::template::{Place, Template};
 
 /// The weight of a severity in the rank.
 const fn weight(severity: Severity) -> f64 {
@@ -20,8 +20,9 @@ const fn weight(severity: Severity) -> f64 {
     }
 }
 
-/// Factor by which outages come before settings: an outage of high severity precedes a critical setting.
-const OUTAGE: f64 = 10.0;
+/// Factor by which an outage comes before all other findings of its severity. It is smaller than the distance between two
+/// severities, confidence and cost included: no finding stands above one that is more severe.
+const OUTAGE: f64 = 1.6;
 
 /// The severity's weight, reduced by low confidence and by a costly remedy.
 ///
@@ -101,12 +102,13 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
         State::Violated => match &claim.finding {
             Some(template) => {
                 let filled = template.fill(facts, &[], Place::Prose);
+                let told = Template::known_sentences(&filled);
                 for id in filled.facts {
                     if !evidence_ids.contains(&id) {
                         evidence_ids.push(id);
                     }
                 }
-                filled.text
+                told.unwrap_or_else(|| format!("This does not hold here: {}.", document.title))
             }
             None => format!("This does not hold here: {}.", document.title),
         },
@@ -234,7 +236,7 @@ fn fill(step: &ReadyStep, facts: &FactSet) -> Vec<FilledStep> {
 }
 
 fn filled(step: &ReadyStep, facts: &FactSet, scope: &[(String, Value)]) -> FilledStep {
-    let written = |template: &crate::template::Template| {
+    let written = |template: &Template| {
         let filled = template.fill(facts, scope, step.kind.into());
         // A statement with a missing value must not be run as it is.
         let kind = if filled.whole { step.kind } else { StepKind::Text };

@@ -58,6 +58,7 @@ pub fn scope(facts: &FactSet) -> Scope {
                 .to_owned(),
         );
     }
+    notes.extend(of_tables(facts));
     let text = |id: &str| facts.text(id).filter(|text| !text.is_empty()).map(str::to_owned);
     let whole = |id: &str| facts.number(id).filter(|n| *n >= 0.0).map(|n| n as u64);
     Scope {
@@ -70,6 +71,27 @@ pub fn scope(facts: &FactSet) -> Scope {
         socket: text("server.variable.socket"),
         data_directory: text("server.variable.datadir"),
         uptime_s: whole("server.uptime_s"),
+    }
+}
+
+/// How many of the tables were read, where some were not.
+fn of_tables(facts: &FactSet) -> Option<String> {
+    let all = facts.facts.get("schema.all_read")?;
+    let whole = |id: &str| facts.number(id).map(|n| n as u64);
+    match &all.status {
+        Status::Error { why } | Status::Denied { why } => {
+            Some(format!("Claims on tables, columns and indexes are unknown where nothing was found: {why}."))
+        }
+        Status::Ok => {
+            let (unread, tables) = (whole("schema.unread")?, whole("schema.tables")?);
+            (unread > 0).then(|| {
+                format!(
+                    "{} of {tables} tables were read, the largest first; claims on tables judge these.",
+                    tables.saturating_sub(unread)
+                )
+            })
+        }
+        Status::Absent { .. } => None,
     }
 }
 
@@ -103,6 +125,21 @@ mod tests {
         let seen = scope(&facts);
         assert_eq!((seen.host.as_str(), seen.server.as_str()), ("not_visible", "mysql 8.4.3"));
         assert!(seen.notes.iter().any(|n| n.contains("over the network")), "{:?}", seen.notes);
+    }
+
+    #[test]
+    fn tables_that_were_not_read_are_told() {
+        let mut facts = set();
+        assert!(scope(&facts).notes.iter().all(|note| !note.contains("tables")));
+        for (id, value) in [("schema.tables", 1006), ("schema.unread", 5)] {
+            facts.facts.insert(id.to_owned(), Fact::ok(value, "count", "t"));
+        }
+        facts.facts.insert("schema.all_read".to_owned(), Fact::ok(true, "", "t"));
+        let notes = scope(&facts).notes;
+        assert!(notes.iter().any(|note| note.starts_with("1001 of 1006 tables were read")), "{notes:?}");
+        let why = "512 of 20000 tables were read".to_owned();
+        facts.facts.insert("schema.all_read".to_owned(), Fact::missing(Status::Error { why }, "t"));
+        assert!(scope(&facts).notes.iter().any(|note| note.contains("512 of 20000")));
     }
 
     #[test]

@@ -70,10 +70,13 @@ enum Piece {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template(Vec<Piece>);
 
+/// A value in prose that could not be read.
+pub const NOT_KNOWN: &str = "(not known)";
+
 /// A filled template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
-    /// The text; a missing value appears as its expression in angle brackets.
+    /// The text; a missing value appears as its expression in angle brackets, in prose as [`NOT_KNOWN`].
     pub text: String,
     /// Whether all values were available and could be formatted.
     pub whole: bool,
@@ -157,6 +160,19 @@ impl Template {
                         {
                             return Some(String::new());
                         }
+                        // Blanks at its ends belong to the sentence.
+                        if let (Expr::Call(Call::If, _), Value::Text(text)) = (expr, &value)
+                            && place == Place::Prose
+                        {
+                            let ends = |blank: bool| if blank { " " } else { "" };
+                            let (before, after) = (text.starts_with(' '), text.ends_with(' '));
+                            return Some(format!(
+                                "{}{}{}",
+                                ends(before),
+                                mydyno_model::text::line(text),
+                                ends(after)
+                            ));
+                        }
                         let exact = || whole_fact(expr, &found.facts, &value, facts);
                         as_it_is.then(exact).flatten().or_else(|| written(&value, *form, place))
                     });
@@ -165,13 +181,26 @@ impl Template {
                         Some(text) => filled.text.push_str(&text),
                         None => {
                             filled.whole = false;
-                            filled.text.push_str(&format!("<{expr}>"));
+                            match place {
+                                Place::Prose => filled.text.push_str(NOT_KNOWN),
+                                _ => filled.text.push_str(&format!("<{expr}>")),
+                            }
                         }
                     }
                 }
             }
         }
         filled
+    }
+
+    /// The text in prose without the sentences in which a value is not known; `None` where no sentence is left.
+    pub fn known_sentences(filled: &Filled) -> Option<String> {
+        if filled.whole {
+            return Some(filled.text.clone());
+        }
+        let sentences = filled.text.split_inclusive(". ").filter(|sentence| !sentence.contains(NOT_KNOWN));
+        let text = sentences.collect::<String>().trim().to_owned();
+        (!text.is_empty()).then_some(text)
     }
 
     /// The expressions in the template.
@@ -318,12 +347,22 @@ mod tests {
     #[test]
     fn a_condition_may_choose_no_words() {
         assert_eq!(filled("it{if(a.size > 1 GiB, '', ' small')}.", Place::Prose).text, "it.");
+        assert_eq!(filled("it{if(a.size > 1 GiB, ' is: ', '')}{a.size}", Place::Prose).text, "it is: 8 GiB");
     }
 
     #[test]
     fn a_value_that_could_not_be_had_is_named() {
         let found = filled("x = {b.c}", Place::Sql);
         assert_eq!((found.text.as_str(), found.whole), ("x = <b.c>", false));
+    }
+
+    #[test]
+    fn a_sentence_without_its_value_is_left_out() {
+        let known = |text: &str| Template::known_sentences(&filled(text, Place::Prose));
+        assert_eq!(known("It has {a.size}. {b.c} are made a second."), Some("It has 8 GiB.".to_owned()));
+        assert_eq!(known("{b.c} are made. It is {a.word}."), Some("It is O_DIRECT.".to_owned()));
+        assert_eq!(known("{b.c} are made a second."), None);
+        assert_eq!(known("It has {a.size}. It is so."), Some("It has 8 GiB. It is so.".to_owned()));
     }
 
     #[test]

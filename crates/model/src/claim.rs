@@ -287,8 +287,8 @@ pub struct Claim {
     /// Conditions under which the severity differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub severity_cases: Vec<SeverityCase>,
-    /// Whether a violation is an outage or loss in progress, which precedes every setting in the order of findings
-    /// from severity `high` on.
+    /// Whether a violation is an outage or loss in progress, which precedes the other findings of its severity, from
+    /// `high` on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outage: bool,
     /// Certainty of a violation that the check reports.

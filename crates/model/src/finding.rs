@@ -107,7 +107,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Certainty of the finding.
     pub confidence: Confidence,
-    /// Severity, then confidence and cost of the remedy; ten times as high for an outage. Determines the order of findings.
+    /// Severity, then whether it is an outage, then confidence and cost of the remedy. Determines the order of findings.
     pub rank: f64,
     /// The observation on this system, in a sentence.
     pub summary: String,

@@ -51,6 +51,11 @@ impl Ui {
         mydyno_linux::calls::this_process::terminal_columns().unwrap_or(100)
     }
 
+    /// Whether standard output is a terminal.
+    pub fn is_terminal(&self) -> bool {
+        std::io::stdout().is_terminal()
+    }
+
     /// Prints a result. A closed reader (`| head`) is no error.
     pub fn out(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();

@@ -134,7 +134,9 @@ impl<C: Connect> WatchedServer<C> {
             }
             let before = values.0.len();
             match reading(&mut sql, &mut values) {
-                Err(lost @ (SqlError::Connection(_) | SqlError::OutOfTime)) => ended = Err(lost),
+                Err(lost @ (SqlError::Connection(_) | SqlError::Unanswered { .. } | SqlError::OutOfTime)) => {
+                    ended = Err(lost)
+                }
                 Err(error) => {
                     self.refused.insert(name);
                     (self.note)(ServerNote::Refused(format!("{name}: {}", error.missing(privilege))));

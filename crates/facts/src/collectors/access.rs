@@ -7,7 +7,7 @@ use time::{OffsetDateTime, PrimitiveDateTime};
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::passwords;
 use crate::context::{Context, Depth};
-use crate::der;
+use crate::der::Certificate;
 use crate::mounts;
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
@@ -56,6 +56,8 @@ pub static COLLECTOR: Collector = Collector {
             "s",
             "time until the server's certificate expires; negative since",
         ),
+        fact("server.tls.certificate_hash", "", "hash of its signature: md5, sha1, other"),
+        fact("server.tls.certificate_names", "", "host names that it is for"),
     ],
     run: Run::Server(run),
 };
@@ -111,40 +113,45 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         .map_err(|e| e.missing("SELECT on schema mysql"));
     readings.put("server.accounts.over_system", "mysql.db", names);
     readings.put("server.accounts.common_password", "the accounts' hashes", passwords::common(sql));
-    let (from, end) = certificate_end(context, sql);
+    let (from, file) = match certificate(context) {
+        Ok((path, certificate)) => (path, Ok(certificate)),
+        Err(missing) => ("ssl_cert".to_owned(), Err(missing)),
+    };
+    let unreadable = || Missing::Error(format!("{from}: the certificate has another form than is known"));
+    let file = file.as_ref().map_err(Clone::clone);
+    let hash = file.clone().and_then(|found| found.hash().ok_or_else(unreadable));
+    readings.put("server.tls.certificate_hash", from.clone(), hash);
+    let names = file.clone().and_then(|found| found.names().ok_or_else(unreadable));
+    readings.put("server.tls.certificate_names", from.clone(), names);
+    // MariaDB tells it to encrypted sessions only.
+    let reported = sql.rows(NOT_AFTER).ok().and_then(|rows| rows.into_iter().next()?.into_iter().nth(1)?);
+    let (from, end) = match reported.as_deref().and_then(written_out) {
+        Some(end) => (NOT_AFTER.to_owned(), Ok(end)),
+        None => (from.clone(), file.and_then(|found| found.not_after().ok_or_else(unreadable))),
+    };
     let now = OffsetDateTime::now_utc();
     let left = end.map(|end| (end.assume_utc() - now).as_seconds_f64().round());
     readings.put("server.tls.certificate_left_s", from, left);
 }
 
-/// When the certificate expires, by the server's status, else by its file: MariaDB tells it to encrypted sessions only.
-fn certificate_end(context: &Context, sql: &mut ReadOnly<'_>) -> (String, Read<PrimitiveDateTime>) {
-    let reported = sql.rows(NOT_AFTER).ok().and_then(|rows| rows.into_iter().next()?.into_iter().nth(1)?);
-    if let Some(end) = reported.as_deref().and_then(written_out) {
-        return (NOT_AFTER.to_owned(), Ok(end));
-    }
-    let end = || -> Read<(String, PrimitiveDateTime)> {
-        let named = context.variable("ssl_cert").ok_or_else(|| {
-            Missing::Absent(
-                "ssl_cert names no file: there is no certificate, or one that the server makes at its start"
-                    .to_owned(),
-            )
-        })?;
-        let server = context.server.as_ref().map_err(Clone::clone)?;
-        let path = match (named.strip_prefix('/'), context.variable("datadir")) {
-            (None, Some(datadir)) => format!("{}/{named}", datadir.trim_end_matches('/')),
-            _ => named.to_owned(),
-        };
-        let seen = format!("{}{path}", mounts::view(&context.source, server)?);
-        let text = context.source.text_within(&seen, 1 << 20)?;
-        let end = der::not_after(&text)
-            .ok_or_else(|| Missing::Error(format!("{path}: no certificate in PEM form was found in it")))?;
-        Ok((path, end))
+/// The server's certificate and its file.
+fn certificate(context: &Context) -> Read<(String, Certificate)> {
+    let named = context.variable("ssl_cert").ok_or_else(|| {
+        Missing::Absent(
+            "ssl_cert names no file: there is no certificate, or one that the server makes at its start"
+                .to_owned(),
+        )
+    })?;
+    let server = context.server.as_ref().map_err(Clone::clone)?;
+    let path = match (named.strip_prefix('/'), context.variable("datadir")) {
+        (None, Some(datadir)) => format!("{}/{named}", datadir.trim_end_matches('/')),
+        _ => named.to_owned(),
     };
-    match end() {
-        Ok((path, end)) => (path, Ok(end)),
-        Err(missing) => ("ssl_cert".to_owned(), Err(missing)),
-    }
+    let seen = format!("{}{path}", mounts::view(&context.source, server)?);
+    let text = context.source.text_within(&seen, 1 << 20)?;
+    let found = Certificate::read(&text)
+        .ok_or_else(|| Missing::Error(format!("{path}: no certificate in PEM form was found in it")))?;
+    Ok((path, found))
 }
 
 /// As in `Nov  3 17:14:13 2036 GMT`.

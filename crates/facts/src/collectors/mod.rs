@@ -9,6 +9,7 @@ pub mod cgroup;
 pub mod cpu;
 pub mod device;
 pub mod error_log;
+pub mod exposure;
 pub mod file_system;
 pub mod files;
 pub mod health;
@@ -21,21 +22,26 @@ pub mod objects;
 pub mod options;
 mod passwords;
 pub mod performance_schema;
+pub mod privileges;
 pub mod process;
 pub mod process_memory;
 pub mod reclaim;
+mod replication;
 pub mod schema;
 pub mod server;
 pub mod services;
 pub mod session_memory;
 pub mod sessions;
+mod statement_hints;
 pub mod statements;
 pub mod status;
 pub mod storage;
+pub mod stored_code;
 pub mod sysctl;
 pub mod thp;
 pub mod unit;
 pub mod upkeep;
+mod views;
 pub mod virtualisation;
 
 /// All of them, in the order in which their facts stand in a fact set.
@@ -59,13 +65,16 @@ pub static ALL: &[&Collector] = &[
     &storage::COLLECTOR,
     &upkeep::COLLECTOR,
     &files::COLLECTOR,
+    &exposure::COLLECTOR,
     &options::COLLECTOR,
     &server::COLLECTOR,
     &innodb::COLLECTOR,
     &sessions::COLLECTOR,
     &locks::COLLECTOR,
     &objects::COLLECTOR,
+    &stored_code::COLLECTOR,
     &access::COLLECTOR,
+    &privileges::COLLECTOR,
     &error_log::COLLECTOR,
     &session_memory::COLLECTOR,
     &performance_schema::COLLECTOR,

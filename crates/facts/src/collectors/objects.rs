@@ -1,10 +1,13 @@
 //! Accounts and stored objects that do not fit together.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::schema::statistics::statistics;
 use crate::collectors::sessions::listed;
+use crate::collectors::views;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
@@ -31,7 +34,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.views.without_definer",
             "count",
-            "views whose definer is not an account of this server; with more than 1,000 views they are not asked for",
+            "views whose definer is not an account of this server; with more than 1,000 views, or 50 where the server has no dictionary and more than 5,000 tables, they are not asked for",
         ),
         fact(
             "server.views.invalid",
@@ -48,6 +51,7 @@ pub static COLLECTOR: Collector = Collector {
             "count",
             "events whose definer is not an account of this server",
         ),
+        fact("server.definers.missing", "", "those definers, where there are any; 20 of each kind at most"),
         fact("server.events.enabled", "count", "events that the scheduler is to run"),
         fact(
             "server.events.late",
@@ -59,6 +63,11 @@ pub static COLLECTOR: Collector = Collector {
             "server.init_connect.set",
             "count",
             "1 where the server runs statements for each new connection (init_connect), 0 where it does not; the text is not kept",
+        ),
+        fact(
+            "server.init_connect.autocommit_off",
+            "count",
+            "1 where these statements switch autocommit off, 0 where they do not",
         ),
         fact(
             "server.passwords.checked_by",
@@ -84,16 +93,14 @@ pub static COLLECTOR: Collector = Collector {
 
 const ROUTINES: &str = "SELECT COUNT(*) FROM information_schema.ROUTINES o WHERE o.ROUTINE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
 const TRIGGERS: &str = "SELECT COUNT(*) FROM information_schema.TRIGGERS o WHERE o.TRIGGER_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
-const VIEWS: &str = "SELECT COUNT(*) FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
-const VIEWS_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys')";
 const TABLES_COUNTED: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats";
-/// The server says it in the comment of the view. MariaDB opens the view only where more is asked for, as the number of rows.
-const INVALID: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys') AND TABLE_COMMENT LIKE '%references invalid table(s)%' AND COALESCE(TABLE_ROWS, 0) >= 0 ORDER BY TABLE_SCHEMA, TABLE_NAME LIMIT 20";
 const PARTITIONS: &str = "SELECT CONCAT(database_name, '.', SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)) AS name, COUNT(*) FROM mysql.innodb_table_stats WHERE LOWER(table_name) LIKE '%#p#%' GROUP BY name HAVING COUNT(*) >= 200 ORDER BY COUNT(*) DESC LIMIT 20";
+const EVENTS_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.EVENTS";
 const EVENTS: &str = "SELECT COUNT(*) FROM information_schema.EVENTS o WHERE o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
 const ENABLED: &str = "SELECT COUNT(*) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED'";
 const INIT_CONNECT: &str =
     "SELECT COUNT(*) FROM (SELECT @@GLOBAL.init_connect AS statements) s WHERE s.statements <> ''";
+const AUTOCOMMIT: &str = "SELECT COUNT(*) FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s WHERE s.statements REGEXP 'autocommit:?=(0|off|false)'";
 const LATE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND COALESCE(ENDS, NOW()) >= NOW() AND TIMESTAMPDIFF(SECOND, GREATEST(COALESCE(LAST_EXECUTED, CREATED), COALESCE(STARTS, CREATED), CREATED), NOW()) > 2 * INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END AND INTERVAL_VALUE REGEXP '^[0-9]+$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const DISABLED: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'DISABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const FILES: &str =
@@ -149,21 +156,16 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     password_checks(context, readings);
     for (id, statement) in [
         ("server.routines.without_definer", ROUTINES),
-        ("server.events.without_definer", EVENTS),
-        ("server.events.enabled", ENABLED),
         ("server.init_connect.set", INIT_CONNECT),
+        ("server.init_connect.autocommit_off", AUTOCOMMIT),
         ("server.accounts.may_read_files", FILES),
     ] {
-        let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, and EVENT"));
-        readings.put(id, statement, rows.and_then(|rows| count(&rows)));
+        put_count(sql, id, statement, readings);
     }
-    for (id, statement) in [("server.events.late", LATE), ("server.events.disabled", DISABLED)] {
-        let rows = sql.rows(statement).map_err(|e| e.missing("EVENT"));
-        let names =
-            rows.map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>());
-        readings.put(id, "information_schema.EVENTS", names);
-    }
-    opened(sql, readings);
+    events(sql, readings);
+    triggers(sql, readings);
+    views::read(sql, readings);
+    definers(sql, readings);
     partitions(sql, readings);
     let (statement, table) = first_of(sql, &NAMED);
     let rows = table.map_err(|e| e.missing("SELECT on schema mysql")).map(|table| table.rows);
@@ -175,27 +177,63 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     listed(sql, "server.accounts.found.may_read_files", FILES, &Ok(files.unwrap_or(0)), readings);
 }
 
-/// Triggers and views: the server opens each table, or each view, for them, so they are asked for up to some thousand only.
-fn opened(sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let mut few = |counted: &str, most: u64| -> Read<()> {
-        let rows = sql.rows(counted).map_err(|e| e.missing("SELECT on schema mysql"))?;
-        match count(&rows)?.as_u64().unwrap_or(0) {
-            found if found <= most => Ok(()),
-            found => Err(Missing::Error(format!("not asked for, because there are {found}"))),
+fn put_count(sql: &mut ReadOnly<'_>, id: &str, statement: &'static str, readings: &Readings) {
+    let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, and EVENT"));
+    readings.put(id, statement, rows.and_then(|rows| count(&rows)));
+}
+
+/// Events. Most servers have none, which one statement tells.
+fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    let lists = [("server.events.late", LATE), ("server.events.disabled", DISABLED)];
+    let counts = [("server.events.without_definer", EVENTS), ("server.events.enabled", ENABLED)];
+    let all = sql.rows(EVENTS_COUNTED).map_err(|e| e.missing("EVENT")).and_then(|rows| count(&rows));
+    if all == Ok(Value::from(0)) {
+        counts.iter().for_each(|(id, _)| readings.put(id, EVENTS_COUNTED, Ok(0)));
+        return lists.iter().for_each(|(id, _)| readings.put(id, EVENTS_COUNTED, Ok(Vec::<Value>::new())));
+    }
+    counts.iter().for_each(|(id, statement)| put_count(sql, id, statement, readings));
+    for (id, statement) in lists {
+        let rows = sql.rows(statement).map_err(|e| e.missing("EVENT"));
+        let names =
+            rows.map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>());
+        readings.put(id, "information_schema.EVENTS", names);
+    }
+}
+
+/// Names of the definers that are no accounts, of routines, events and triggers.
+fn definers(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    let mut missing = BTreeSet::new();
+    for (id, statement) in [
+        ("server.routines.without_definer", ROUTINES),
+        ("server.events.without_definer", EVENTS),
+        ("server.triggers.without_definer", TRIGGERS),
+    ] {
+        if readings.value(id).and_then(|found| found.as_u64()).is_some_and(|found| found > 0) {
+            let names = statement.replacen("SELECT COUNT(*)", "SELECT DISTINCT o.DEFINER", 1);
+            let rows = sql.rows(&format!("{names} LIMIT 20")).unwrap_or_default();
+            missing.extend(rows.into_iter().flatten().flatten());
         }
-    };
-    let (tables, views) = (few(TABLES_COUNTED, 5000), few(VIEWS_COUNTED, 1000));
-    let mut rows = |asked: Read<()>, statement: &str| {
-        asked?;
-        sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, TRIGGER and SHOW VIEW"))
-    };
-    let triggers = rows(tables, TRIGGERS).and_then(|rows| count(&rows));
-    readings.put("server.triggers.without_definer", "information_schema.TRIGGERS", triggers);
-    let of_views = rows(views.clone(), VIEWS).and_then(|rows| count(&rows));
-    readings.put("server.views.without_definer", "information_schema.VIEWS", of_views);
-    let invalid = rows(views, INVALID)
-        .map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>());
-    readings.put("server.views.invalid", "information_schema.TABLES", invalid);
+    }
+    let missing: Vec<Value> = missing.into_iter().map(Value::from).collect();
+    readings.put("server.definers.missing", "the DEFINER of routines, events and triggers", Ok(missing));
+}
+
+/// Triggers: the server opens each table for them, so they are asked for up to some thousand only.
+fn triggers(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    let few = sql.rows(TABLES_COUNTED).map_err(|e| e.missing("SELECT on schema mysql"));
+    let found = few.and_then(|rows| few_enough(&count(&rows)?, 5000)).and_then(|()| {
+        let rows = sql.rows(TRIGGERS).map_err(|e| e.missing("SELECT on schema mysql, and TRIGGER"))?;
+        count(&rows)
+    });
+    readings.put("server.triggers.without_definer", "information_schema.TRIGGERS", found);
+}
+
+/// That a number is no larger than what is asked for.
+pub(super) fn few_enough(number: &Value, most: u64) -> Read<()> {
+    match number.as_u64().unwrap_or(0) {
+        found if found <= most => Ok(()),
+        found => Err(Missing::Error(format!("not asked for, because there are {found}"))),
+    }
 }
 
 fn partitions(sql: &mut ReadOnly<'_>, readings: &Readings) {
@@ -210,7 +248,7 @@ fn partitions(sql: &mut ReadOnly<'_>, readings: &Readings) {
 }
 
 /// The number in the only cell.
-fn count(rows: &[Row]) -> Read<Value> {
+pub(super) fn count(rows: &[Row]) -> Read<Value> {
     let text = rows.first().and_then(|row| row.first()).cloned().flatten().unwrap_or_default();
     let number = text.parse::<u64>();
     number.map(Value::from).map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))

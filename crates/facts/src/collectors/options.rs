@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::exposure::with_password;
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::option_files::{LARGEST_FILE, Start, facts_of, groups, normal, read};
@@ -49,6 +50,11 @@ pub static COLLECTOR: Collector = Collector {
             "server.options.folklore",
             "",
             "words of old advice in the comments of these files: file, line, word (oom_score, pdflush, svctm, nobarrier)",
+        ),
+        fact(
+            "server.options.exposed",
+            "",
+            "those of these files that every user of the host may read and in which a password stands: file, mode",
         ),
         fact("server.options.command_line", "", "options of the command line: name and value"),
         fact("server.options.persisted", "", "settings in mysqld-auto.cnf: name and value"),
@@ -124,6 +130,10 @@ fn files(
         let words: Vec<Value> =
             were_read.flat_map(|file| folklore(source, &prefix, &file.path)).take(20).collect();
         readings.put("server.options.folklore", from, Ok(words));
+        let were_read = reading.files.iter().filter(|file| file.not_read.is_none());
+        let exposed =
+            were_read.filter_map(|file| with_password(source, &prefix, &file.path)).collect::<Vec<Value>>();
+        readings.put("server.options.exposed", from, Ok(exposed));
         for named in start.only.iter().chain(&start.extra) {
             reading.require(named);
         }

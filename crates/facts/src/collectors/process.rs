@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use mydyno_linux::calls::scheduler;
 use serde_json::Value;
 
 use crate::collector::{Collector, Cost, Run, fact};
@@ -10,7 +11,7 @@ use crate::parse::{kib_field, list, number, number_field, required, unexpected};
 use crate::process::{Process, stat};
 use crate::readings::Readings;
 use crate::secrets;
-use crate::source::{Missing, Read, Source};
+use crate::source::{Missing, Read, Source, reason};
 
 /// The server's process.
 pub static COLLECTOR: Collector = Collector {
@@ -29,6 +30,12 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.process.start_ticks", "ticks", "when it started, in clock ticks after boot"),
         fact("server.process.threads", "count", "its threads"),
         fact("server.process.nice", "", "its nice value"),
+        fact("server.process.scheduling", "", "its scheduling class: other, batch, idle, fifo, rr, deadline"),
+        fact(
+            "server.process.io_class",
+            "",
+            "its I/O class: none (by its nice value), real_time, best_effort, idle",
+        ),
         fact("server.process.rss_bytes", "bytes", "memory that it holds (VmRSS)"),
         fact("server.process.swap_bytes", "bytes", "memory of it that is swapped out (VmSwap)"),
         fact(
@@ -122,6 +129,27 @@ impl Facts<'_> {
         let path = self.server.file("stat");
         let nice = self.text("stat").and_then(|text| Ok(stat(&text, &path)?.nice));
         self.put("nice", "stat", nice);
+        self.classes();
+    }
+
+    /// Scheduling and I/O class, which system calls tell.
+    fn classes(&self) {
+        const SCHEDULING: [&str; 8] = ["other", "fifo", "rr", "batch", "iso", "idle", "deadline", "ext"];
+        const IO: [&str; 4] = ["none", "real_time", "best_effort", "idle"];
+        let live = match self.source.is_live() {
+            true => Ok(self.server.pid),
+            false => Err(Missing::Absent("read from a copy, not from a live host".to_owned())),
+        };
+        let of = |class: fn(u32) -> std::io::Result<i32>, names: &[&'static str]| {
+            let number = live.clone().and_then(|pid| class(pid).map_err(|e| Missing::Error(reason(&e))))?;
+            let name = usize::try_from(number).ok().and_then(|number| names.get(number).copied());
+            name.ok_or_else(|| Missing::Error(format!("an unknown class: {number}")))
+        };
+        let put = |name: &str, from: &str, class: Read<&'static str>| {
+            self.readings.put(&format!("server.process.{name}"), from, class);
+        };
+        put("scheduling", "sched_getscheduler(2)", of(scheduler::class, &SCHEDULING));
+        put("io_class", "ioprio_get(2)", of(scheduler::io_class, &IO));
     }
 
     fn status(&self) {

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::bounds::shortened;
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::replication;
 use crate::collectors::server::typed;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
@@ -57,7 +57,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.replication.CHANNEL.NAME",
             "",
-            "state of a channel: io_running, sql_running, lag_s, delay_s (as ordered), heartbeat_s (how often a source without news says so), last_errno, last_io_errno, last_error, last_io_error, gtid_mode, encrypted, user (of the source), until (condition), skips (events that are still to be skipped), retry_s (between attempts to connect), filters",
+            "state of a channel: io_running, sql_running, lag_s, delay_s (as ordered), heartbeat_s (how often a source without news says so), last_errno, last_io_errno, last_error, last_io_error, gtid_mode, encrypted, user (of the source), until (condition), skips (events that are still to be skipped), retry_s (between attempts to connect), source_id (server_id of the source), waiting_transactions and waiting_bytes (fetched and not yet applied), worker_error, filters",
         ),
         fact(
             "server.gtid.own",
@@ -108,6 +108,9 @@ const PLUGINS: &str =
     "SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE, PLUGIN_LIBRARY FROM information_schema.PLUGINS";
 const ENGINES: &str = "SELECT ENGINE, SUPPORT FROM information_schema.ENGINES";
 const ACCOUNTS: &str = "SELECT COUNT(*), SUM(User = ''), SUM(Host = '%') FROM mysql.user";
+const ANONYMOUS: &str = "SELECT COUNT(*) FROM mysql.user WHERE User = ''";
+const NATIVE: &str =
+    "SELECT COUNT(*) FROM mysql.user WHERE plugin = 'mysql_native_password' AND User <> 'mysql.session'";
 /// Roles have no host in MariaDB, and any host in MySQL; a host with a colon is an IPv6 address.
 const BY_HOST_NAME: &str = "SELECT COUNT(*) FROM mysql.user WHERE Host REGEXP '[a-zA-Z]' AND Host NOT LIKE '%:%' AND Host <> 'localhost'";
 /// MariaDB 10.11 and later grant to the role PUBLIC.
@@ -184,23 +187,9 @@ const ORIGINS: [Wording; 3] = [
 const PERSISTED: [Wording; 1] =
     [("SELECT VARIABLE_NAME FROM performance_schema.persisted_variables", &[mysql(80_000..)])];
 
-/// All channels.
-const REPLICATION: [Wording; 4] = [
-    ("SHOW ALL REPLICAS STATUS", &[mariadb(100_501..)]),
-    ("SHOW ALL SLAVES STATUS", &[mariadb(100_000..).until(100_501)]),
-    ("SHOW REPLICA STATUS", &[mysql(80_022..)]),
-    ("SHOW SLAVE STATUS", &[mysql(0..).until(80_022), mariadb(0..).until(100_000)]),
-];
-
-/// In MariaDB the status of the channel contains it.
-const HEARTBEATS: [Wording; 1] = [(
-    "SELECT CHANNEL_NAME, HEARTBEAT_INTERVAL FROM performance_schema.replication_connection_configuration",
-    &[mysql(50_702..)],
-)];
-
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     sessions(sql, readings);
-    replication(context, sql, readings);
+    replication::read(context, sql, readings);
     accounts(sql, readings);
     plugins(sql, readings);
     origins(sql, readings);
@@ -251,134 +240,13 @@ fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {
     Err(Missing::Denied("this account sees only its own sessions; it needs PROCESS".to_owned()))
 }
 
-fn replication(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let (statement, table) = first_of(sql, &REPLICATION);
-    let table = table.map_err(|e| e.missing("REPLICATION CLIENT (REPLICA MONITOR in MariaDB)"));
-    readings.put(
-        "server.replication.channels",
-        statement,
-        table.as_ref().map(|t| t.rows.len()).map_err(Clone::clone),
-    );
-    let table = match table {
-        Ok(table) => table,
-        Err(missing) => return readings.put::<Value>("server.gtid.own", statement, Err(missing)),
-    };
-    let own = match table.rows.is_empty() {
-        true => Err(Missing::Absent("this server is no replica".to_owned())),
-        false => own_transactions(context),
-    };
-    readings.put("server.gtid.own", "SHOW GLOBAL VARIABLES", own);
-    let heartbeats = match table.rows.is_empty() {
-        true => Ok(vec![]),
-        false => first_of(sql, &HEARTBEATS)
-            .1
-            .map(|t| t.rows)
-            .map_err(|e| e.missing("SELECT on performance_schema")),
-    };
-    for row in 0..table.rows.len() {
-        let cell = |names: &[&str]| names.iter().find_map(|name| table.cell(row, name)).unwrap_or_default();
-        let channel = match cell(&["Connection_name", "Channel_Name"]) {
-            "" => "default",
-            name => name,
-        };
-        for (fact, names) in [
-            ("io_running", ["Replica_IO_Running", "Slave_IO_Running"]),
-            ("sql_running", ["Replica_SQL_Running", "Slave_SQL_Running"]),
-            ("lag_s", ["Seconds_Behind_Source", "Seconds_Behind_Master"]),
-            ("delay_s", ["SQL_Delay", "SQL_Delay"]),
-            ("heartbeat_s", ["Slave_heartbeat_period", "Slave_heartbeat_period"]),
-            ("last_errno", ["Last_Errno", "Last_SQL_Errno"]),
-            ("last_io_errno", ["Last_IO_Errno", "Last_IO_Errno"]),
-            ("last_error", ["Last_SQL_Error", "Last_Error"]),
-            ("last_io_error", ["Last_IO_Error", "Last_IO_Error"]),
-            ("gtid_mode", ["Using_Gtid", "Auto_Position"]),
-            ("encrypted", ["Source_SSL_Allowed", "Master_SSL_Allowed"]),
-            ("user", ["Source_User", "Master_User"]),
-            ("until", ["Until_Condition", "Until_Condition"]),
-            ("skips", ["Skip_Counter", "SQL_Skip_Counter"]),
-            ("retry_s", ["Connect_Retry", "Connect_Retry"]),
-        ] {
-            let text = cell(&names);
-            let value = match text {
-                text if fact.ends_with("_error") => Ok(shortened(text.to_owned(), LONGEST_ERROR).into()),
-                "" if fact == "heartbeat_s" => heartbeat(channel, &heartbeats),
-                "" => Err(Missing::Absent(format!("the server does not tell {}", names[0]))),
-                text => Ok(typed(fact, text)),
-            };
-            readings.put(&format!("server.replication.{channel}.{fact}"), statement, value);
-        }
-        let set = FILTERS.iter().filter(|name| !cell(&[name]).is_empty());
-        let filters: Vec<Value> = set.map(|name| Value::from(*name)).collect();
-        readings.put(&format!("server.replication.{channel}.filters"), statement, Ok(filters));
-    }
-}
-
-/// Longest text of an error that is kept, in bytes.
-const LONGEST_ERROR: usize = 200;
-
-/// Columns of a channel's status that hold filters, however these were set.
-const FILTERS: [&str; 7] = [
-    "Replicate_Do_DB",
-    "Replicate_Ignore_DB",
-    "Replicate_Do_Table",
-    "Replicate_Ignore_Table",
-    "Replicate_Wild_Do_Table",
-    "Replicate_Wild_Ignore_Table",
-    "Replicate_Do_Domain_Ids",
-];
-
-/// Transactions that began on this server, by its global ids: on a replica that was never a source they are changes that its
-/// source does not have.
-fn own_transactions(context: &Context) -> Read<u64> {
-    if let Some(uuid) = context.variable("server_uuid") {
-        let executed = context
-            .variables
-            .get("gtid_executed")
-            .ok_or_else(|| Missing::Absent("this server has no gtid_executed".to_owned()))?;
-        return Ok(transactions_of(executed, uuid));
-    }
-    let last = context
-        .variables
-        .get("gtid_binlog_pos")
-        .ok_or_else(|| Missing::Absent("this server has no gtid_binlog_pos".to_owned()))?;
-    let id = context.variable("server_id").unwrap_or_default();
-    Ok(last.split(',').filter(|gtid| gtid.trim().split('-').nth(1) == Some(id)).count() as u64)
-}
-
-/// Transactions of one server in a set of MySQL's global ids, as in `uuid:1-5:8,uuid:1`. Tags, which are no intervals, are
-/// passed by.
-fn transactions_of(set: &str, uuid: &str) -> u64 {
-    let intervals = set.split(',').filter_map(|part| {
-        let (owner, rest) = part.trim().split_once(':')?;
-        owner.eq_ignore_ascii_case(uuid).then_some(rest)
-    });
-    let length = |interval: &str| {
-        let (first, last) = interval.split_once('-').unwrap_or((interval, interval));
-        let (first, last) = (first.trim().parse::<u64>().ok()?, last.trim().parse::<u64>().ok()?);
-        Some(last.saturating_sub(first) + 1)
-    };
-    intervals.flat_map(|rest| rest.split(':')).filter_map(length).sum()
-}
-
-/// The heartbeat period of a channel. In MySQL the default channel has no name.
-fn heartbeat(channel: &str, heartbeats: &Read<Vec<Row>>) -> Read<Value> {
-    let rows = heartbeats.as_ref().map_err(Clone::clone)?;
-    let of_channel = rows.iter().find_map(|row| match &row[..] {
-        [Some(name), Some(period)] if name == channel || name.is_empty() && channel == "default" => {
-            Some(period)
-        }
-        _ => None,
-    });
-    of_channel
-        .map(|period| typed("heartbeat_s", period))
-        .ok_or_else(|| Missing::Absent("the server does not tell the period of its heartbeats".to_owned()))
-}
-
 fn accounts(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let row = one_row(sql, ACCOUNTS, "SELECT on mysql.user");
     for (place, id) in ["total", "anonymous", "from_anywhere"].iter().enumerate() {
         readings.put(&format!("server.accounts.{id}"), ACCOUNTS, count(&row, place));
     }
+    let anonymous = count(&row, 1);
+    listed(sql, "server.accounts.listed.anonymous", ANONYMOUS, &anonymous, readings);
     let (statement, table) = first_of(sql, &ADMINISTRATORS);
     let row = table.map_err(|e| e.missing("SELECT on mysql.user")).and_then(|table| {
         table.rows.into_iter().next().ok_or_else(|| Missing::Error(format!("{statement} gave no row")))
@@ -400,7 +268,11 @@ fn accounts(sql: &mut ReadOnly<'_>, readings: &Readings) {
     for row in sql.rows(ACCOUNT_PLUGINS).unwrap_or_default() {
         let name =
             row.first().cloned().flatten().filter(|n| !n.is_empty()).unwrap_or_else(|| "none".to_owned());
-        readings.put(&format!("server.accounts.plugin.{name}"), ACCOUNT_PLUGINS, count(&Ok(row), 1));
+        let number = count(&Ok(row), 1);
+        if name == "mysql_native_password" && sql.dialect().is_some_and(|d| d.is(&[mysql(80_000..)])) {
+            listed(sql, "server.accounts.listed.native_password", NATIVE, &number, readings);
+        }
+        readings.put(&format!("server.accounts.plugin.{name}"), ACCOUNT_PLUGINS, number);
     }
 }
 
@@ -465,19 +337,5 @@ fn origins(sql: &mut ReadOnly<'_>, readings: &Readings) {
                 Ok::<Value, Missing>(typed(&name, default)),
             );
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn transactions_of_one_server_are_counted_over_all_intervals_of_its_id() {
-        let set = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:8,\n4e11fa47-71ca-11e1-9e33-c80aa9429562:1-100";
-        assert_eq!(transactions_of(set, "3E11FA47-71CA-11E1-9E33-C80AA9429562"), 6);
-        assert_eq!(transactions_of(set, "5e11fa47-71ca-11e1-9e33-c80aa9429562"), 0);
-        assert_eq!(transactions_of("4e11fa47:tag:1-3:9", "4e11fa47"), 4);
-        assert_eq!(transactions_of("", "4e11fa47"), 0);
     }
 }

@@ -1,11 +1,15 @@
-//! Statements by their digest: which take the time, which read tables without an index, which fail.
+//! Statements by their digest: which take the time, which read tables without an index, which fail. The server is asked for
+//! the digests once; the lists are made here.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::statement_hints::{Indexed, hint, indexed, table};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
-use crate::source::Missing;
+use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Since, Wording, first_of, mariadb, mysql};
 
@@ -25,12 +29,12 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.statements.scans",
             "",
-            "SELECT statements that read 1,000 rows or more each time without an index, the five that read the most: text, schema, count, rows_read, rows_sent",
+            "SELECT statements that read 1,000 rows or more each time without an index, the ten that read the most: text, schema, count, rows_read, rows_sent, hint (why, as far as text and indexes tell)",
         ),
         fact(
             "server.statements.writes_that_scan",
             "",
-            "UPDATE and DELETE statements that read 1,000 rows or more each time without an index, likewise",
+            "UPDATE, DELETE and SELECT … FOR UPDATE statements that read 1,000 rows or more each time without an index, likewise",
         ),
         fact(
             "server.statements.deep_pages",
@@ -42,6 +46,31 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "the five that failed most often, ten times or more: text, schema, count, errors",
         ),
+        fact(
+            "server.statements.full_joins",
+            "",
+            "the five with the most joins without an index: text, schema, count, full_joins",
+        ),
+        fact(
+            "server.statements.disk_temporaries",
+            "",
+            "the five with the most temporary tables on disk: text, schema, count, on_disk",
+        ),
+        fact(
+            "server.statements.merge_sorts",
+            "",
+            "the five whose sorts needed the most merge passes: text, schema, count, merge_passes",
+        ),
+        fact(
+            "server.statements.single_rows",
+            "",
+            "SELECT statements that were run 1,000 times or more, are a fifth or more of all statements, and send one row at most: text, schema, count, of_all (share of all statements)",
+        ),
+        fact(
+            "server.statements.single_inserts",
+            "",
+            "INSERT and REPLACE statements of one row that were run 1,000 times or more and are a twentieth or more of all statements, likewise",
+        ),
     ],
     run: Run::Server(run),
 };
@@ -51,91 +80,227 @@ const SERVERS: [Since; 2] = [mysql(50_605..), mariadb(100_000..)];
 /// Where statements are counted.
 const DIGESTS: &str = "performance_schema.events_statements_summary_by_digest";
 
-const TIME: Wording = (
-    "SELECT COALESCE(SUM(SUM_TIMER_WAIT), 0) FROM performance_schema.events_statements_summary_by_digest",
+const TOTAL: Wording = (
+    "SELECT COALESCE(SUM(SUM_TIMER_WAIT), 0), COALESCE(SUM(COUNT_STAR), 0) FROM performance_schema.events_statements_summary_by_digest",
     &SERVERS,
 );
 
-/// Columns of a statement's figures.
-macro_rules! figures {
-    ($rest:literal) => {
-        concat!(
-            "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT IS NOT NULL AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') ",
-            $rest
-        )
-    };
-}
-
-const BY_TIME: Wording = (figures!("ORDER BY SUM_TIMER_WAIT DESC LIMIT 5"), &SERVERS);
-const SCANS: Wording = (
-    figures!(
-        "AND DIGEST_TEXT LIKE 'SELECT%' AND DIGEST_TEXT NOT LIKE '%information_schema%' AND SUM_NO_INDEX_USED > 0 AND SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR ORDER BY SUM_ROWS_EXAMINED DESC LIMIT 5"
-    ),
+/// Statements with something to tell, those that took the most time first. Most servers have some hundred.
+const TOLD: Wording = (
+    "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT IS NOT NULL AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 10 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_TIMER_WAIT >= 100000000000) ORDER BY SUM_TIMER_WAIT DESC LIMIT 1000",
     &SERVERS,
 );
-const WRITES: Wording = (
-    figures!(
-        "AND (DIGEST_TEXT LIKE 'UPDATE%' OR DIGEST_TEXT LIKE 'DELETE%') AND SUM_NO_INDEX_USED > 0 AND SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR ORDER BY SUM_ROWS_EXAMINED DESC LIMIT 5"
-    ),
-    &SERVERS,
-);
-/// MySQL writes `LIMIT ?, ...` for an offset and a count.
-const PAGES: Wording = (
-    figures!(
-        "AND DIGEST_TEXT LIKE 'SELECT%' AND (DIGEST_TEXT LIKE '%LIMIT ?, %' OR DIGEST_TEXT LIKE '%LIMIT ? , %' OR DIGEST_TEXT LIKE '%OFFSET ?%') AND SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR AND SUM_ROWS_EXAMINED >= 20 * SUM_ROWS_SENT ORDER BY SUM_ROWS_EXAMINED DESC LIMIT 5"
-    ),
-    &SERVERS,
-);
-const FAILING: Wording = (figures!("AND SUM_ERRORS >= 10 ORDER BY SUM_ERRORS DESC LIMIT 5"), &SERVERS);
 
 /// Longest text of a statement that is kept, in bytes.
 const LONGEST: usize = 160;
 
+/// Statements of a list, and of the lists of those that scan.
+const LISTED: usize = 5;
+const SCANS: usize = 10;
+
 /// Timers of performance_schema are picoseconds.
 const SECONDS: f64 = 1e-12;
+
+/// A digest.
+#[derive(Debug, Clone, Default)]
+struct Digest {
+    schema: String,
+    text: String,
+    count: f64,
+    time_s: f64,
+    read: f64,
+    sent: f64,
+    errors: f64,
+    without_index: f64,
+    full_joins: f64,
+    on_disk: f64,
+    merge_passes: f64,
+    affected: f64,
+}
+
+impl Digest {
+    fn of(row: &Row) -> Option<Self> {
+        let number = |place: usize| row.get(place)?.as_deref()?.parse::<f64>().ok();
+        Some(Self {
+            schema: row.first()?.clone()?,
+            text: row.get(1)?.clone()?,
+            count: number(2)?.max(1.0),
+            time_s: number(3)? * SECONDS,
+            read: number(4)?,
+            sent: number(5)?,
+            errors: number(6)?,
+            without_index: number(7)?,
+            full_joins: number(8)?,
+            on_disk: number(9)?,
+            merge_passes: number(10)?,
+            affected: number(11)?,
+        })
+    }
+
+    fn is(&self, verbs: &[&str]) -> bool {
+        let verb = self.text.split_whitespace().next().unwrap_or_default();
+        verbs.iter().any(|known| verb.eq_ignore_ascii_case(known))
+    }
+
+    fn has(&self, part: &str) -> bool {
+        self.text.to_ascii_uppercase().contains(part)
+    }
+
+    /// Whether it reads the server's own tables: those of a look such as this one.
+    fn of_server(&self) -> bool {
+        ["INFORMATION_SCHEMA", "PERFORMANCE_SCHEMA", "`MYSQL` .", "`SYS` ."].iter().any(|part| self.has(part))
+    }
+
+    fn scans(&self) -> bool {
+        self.without_index > 0.0 && self.read >= 1000.0 * self.count
+    }
+
+    fn locks(&self) -> bool {
+        self.is(&["UPDATE", "DELETE"])
+            || self.is(&["SELECT"]) && (self.has("FOR UPDATE") || self.has("LOCK IN SHARE MODE"))
+    }
+
+    fn pages(&self) -> bool {
+        let offset = ["LIMIT ?, ", "LIMIT ? , ", "OFFSET ?"].iter().any(|part| self.has(part));
+        self.is(&["SELECT"]) && offset && self.read >= 1000.0 * self.count && self.read >= 20.0 * self.sent
+    }
+}
+
+/// All digests, with their sums.
+struct Digests {
+    all: Vec<Digest>,
+    time_s: f64,
+    count: f64,
+}
+
+impl Digests {
+    /// The first of those for which `is` holds, by `weight`.
+    fn most(
+        &self,
+        number: usize,
+        weight: impl Fn(&Digest) -> f64,
+        is: impl Fn(&Digest) -> bool,
+    ) -> Vec<&Digest> {
+        let mut found: Vec<&Digest> = self.all.iter().filter(|digest| is(digest)).collect();
+        found.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
+        found.truncate(number);
+        found
+    }
+
+    fn entry(&self, digest: &Digest) -> Value {
+        let each = |sum: f64| (sum / digest.count).round();
+        json!({
+            "text": at_a_blank(&digest.text.replace("...", "…")), "schema": digest.schema, "count": digest.count,
+            "time_s": digest.time_s, "share": digest.time_s / self.time_s,
+            "rows_read": each(digest.read), "rows_sent": each(digest.sent), "errors": digest.errors,
+        })
+    }
+
+    /// Entries with one more field.
+    fn entries(&self, digests: Vec<&Digest>, name: &str, value: impl Fn(&Digest) -> Value) -> Value {
+        let entry = |digest: &Digest| {
+            let mut entry = self.entry(digest);
+            entry[name] = value(digest);
+            entry
+        };
+        digests.into_iter().map(entry).collect()
+    }
+}
 
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     if !context.variable("performance_schema").is_some_and(|v| v.eq_ignore_ascii_case("ON") || v == "1") {
         let why = "performance_schema is off: nothing counts statements; it is switched on by performance_schema=ON and a restart";
         return readings.rest_is("SHOW GLOBAL VARIABLES", &Missing::Absent(why.to_owned()));
     }
-    let (_, table) = first_of(sql, &[TIME]);
-    let time_s = table.map_err(|e| e.missing("SELECT on performance_schema")).and_then(|table| {
-        let picoseconds = table.rows.first().and_then(|row| number(row, 0));
-        let total = picoseconds.filter(|ps| *ps > 0.0).map(|ps| ps * SECONDS);
-        total.ok_or_else(|| {
-            Missing::Absent("no statement is counted: the consumer statements_digest is off".to_owned())
-        })
-    });
-    readings.put("server.statements.time_s", DIGESTS, time_s.clone());
-    let time_s = match time_s {
-        Ok(time_s) => time_s,
+    let digests = match read(sql) {
+        Ok(digests) => digests,
         Err(missing) => return readings.rest_is(DIGESTS, &missing),
     };
-    for (name, wording) in [
-        ("by_time", BY_TIME),
-        ("scans", SCANS),
-        ("writes_that_scan", WRITES),
-        ("deep_pages", PAGES),
-        ("failing", FAILING),
-    ] {
-        let (_, table) = first_of(sql, &[wording]);
-        let listed = table
-            .map(|table| table.rows.iter().filter_map(|row| entry(row, time_s)).collect::<Vec<Value>>())
-            .map_err(|e| e.missing("SELECT on performance_schema"));
-        readings.put(&format!("server.statements.{name}"), DIGESTS, listed);
-    }
+    let put = |name: &str, list: Value| readings.put(&format!("server.statements.{name}"), DIGESTS, Ok(list));
+    readings.put("server.statements.time_s", DIGESTS, Ok(digests.time_s));
+    let own = |digest: &Digest| !digest.of_server();
+    let plain = |list: Vec<&Digest>| list.into_iter().map(|digest| digests.entry(digest)).collect::<Value>();
+    put("by_time", plain(digests.most(LISTED, |d| d.time_s, |_| true)));
+    put("deep_pages", plain(digests.most(LISTED, |d| d.read, Digest::pages)));
+    put("failing", plain(digests.most(LISTED, |d| d.errors, |d| d.errors >= 10.0)));
+    let full = digests.most(LISTED, |d| d.full_joins, |d| d.full_joins > 0.0 && own(d));
+    put("full_joins", digests.entries(full, "full_joins", |d| d.full_joins.into()));
+    let disk = digests.most(LISTED, |d| d.on_disk, |d| d.on_disk > 0.0 && own(d));
+    put("disk_temporaries", digests.entries(disk, "on_disk", |d| d.on_disk.into()));
+    let merged = digests.most(LISTED, |d| d.merge_passes, |d| d.merge_passes > 0.0 && own(d));
+    put("merge_sorts", digests.entries(merged, "merge_passes", |d| d.merge_passes.into()));
+    let often = |d: &Digest, least: f64| d.count >= 1000.0 && d.count >= least * digests.count && own(d);
+    let of_all = |d: &Digest| Value::from(d.count / digests.count);
+    let rows = digests.most(
+        LISTED,
+        |d| d.count,
+        |d| {
+            d.is(&["SELECT"])
+                && often(d, 0.2)
+                && d.has(" WHERE ")
+                && d.sent <= d.count
+                && d.without_index == 0.0
+        },
+    );
+    put("single_rows", digests.entries(rows, "of_all", of_all));
+    let inserts = digests.most(
+        LISTED,
+        |d| d.count,
+        |d| d.is(&["INSERT", "REPLACE"]) && often(d, 0.05) && d.affected <= 2.0 * d.count && !d.has("SELECT"),
+    );
+    put("single_inserts", digests.entries(inserts, "of_all", of_all));
+    scans(context, sql, &digests, readings);
 }
 
-fn entry(row: &Row, time_s: f64) -> Option<Value> {
-    let text = row.get(1)?.as_deref()?;
-    let count = number(row, 2)?.max(1.0);
-    let each = |place: usize| Some((number(row, place)? / count).round());
-    let took_s = number(row, 3)? * SECONDS;
-    Some(json!({
-        "text": at_a_blank(&text.replace("...", "…")), "schema": row.first()?.as_deref()?, "count": count, "time_s": took_s,
-        "share": took_s / time_s, "rows_read": each(4)?, "rows_sent": each(5)?, "errors": number(row, 6)?,
-    }))
+/// The statements that scan, each with a hint.
+fn scans(context: &Context, sql: &mut ReadOnly<'_>, digests: &Digests, readings: &Readings) {
+    let mut known: BTreeMap<(String, String), Indexed> = BTreeMap::new();
+    let mut with_hints = |list: Vec<&Digest>| {
+        let mut hints: Vec<String> = Vec::new();
+        for digest in &list {
+            let (schema, name) = match table(&digest.text) {
+                Some((schema, name)) => (schema.unwrap_or(&digest.schema).to_owned(), name.to_owned()),
+                None => (String::new(), String::new()),
+            };
+            let place = (schema, name);
+            if !place.1.is_empty() && !known.contains_key(&place) {
+                let found = indexed(context, sql, &place.0, &place.1);
+                known.insert(place.clone(), found);
+            }
+            hints.push(hint(&digest.text, known.get(&place).unwrap_or(&Indexed::new())));
+        }
+        let entries = list.into_iter().zip(hints).map(|(digest, hint)| {
+            let mut entry = digests.entry(digest);
+            entry["hint"] = hint.into();
+            entry
+        });
+        entries.collect::<Value>()
+    };
+    let reads =
+        digests.most(SCANS, |d| d.read, |d| d.is(&["SELECT"]) && d.scans() && !d.locks() && !d.of_server());
+    let reads = with_hints(reads);
+    let writes = with_hints(digests.most(SCANS, |d| d.read, |d| d.scans() && d.locks() && !d.of_server()));
+    readings.put("server.statements.scans", DIGESTS, Ok(reads));
+    readings.put("server.statements.writes_that_scan", DIGESTS, Ok(writes));
+}
+
+fn read(sql: &mut ReadOnly<'_>) -> Read<Digests> {
+    let refused = |e: crate::sql::SqlError| e.missing("SELECT on performance_schema");
+    let (_, total) = first_of(sql, &[TOTAL]);
+    let total = total.map_err(refused)?;
+    let number = |place: usize| -> f64 {
+        let cell = total.rows.first().and_then(|row| row.get(place)).cloned().flatten();
+        cell.and_then(|text| text.parse().ok()).unwrap_or(0.0)
+    };
+    let (time_s, count) = (number(0) * SECONDS, number(1));
+    if time_s <= 0.0 {
+        return Err(Missing::Absent(
+            "no statement is counted: the consumer statements_digest is off".to_owned(),
+        ));
+    }
+    let (_, told) = first_of(sql, &[TOLD]);
+    let all = told.map_err(refused)?.rows.iter().filter_map(Digest::of).collect();
+    Ok(Digests { all, time_s, count: count.max(1.0) })
 }
 
 /// The text, cut between two words where it is long.
@@ -148,22 +313,43 @@ fn at_a_blank(text: &str) -> String {
     format!("{} …", &text[..end])
 }
 
-fn number(row: &Row, place: usize) -> Option<f64> {
-    row.get(place)?.as_deref()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn digest(text: &str, count: f64, read: f64, sent: f64) -> Digest {
+        let text = text.to_owned();
+        Digest { schema: "shop".to_owned(), text, count, time_s: 2.0, read, sent, ..Digest::default() }
+    }
+
     #[test]
     fn a_statement_has_figures_of_each_time_and_its_share_of_all_time() {
-        let cells = ["shop", "SELECT * FROM `t`", "4", "2000000000000", "8000", "4", "1"];
+        let cells =
+            ["shop", "SELECT * FROM `t`", "4", "2000000000000", "8000", "4", "1", "0", "0", "0", "0", "0"];
         let row: Row = cells.map(|cell| Some(cell.to_owned())).to_vec();
-        let entry = entry(&row, 8.0).unwrap();
+        let digests = Digests { all: vec![Digest::of(&row).unwrap()], time_s: 8.0, count: 10.0 };
+        let entry = digests.entry(&digests.all[0]);
         assert_eq!(entry["share"], json!(0.25));
         assert_eq!((&entry["rows_read"], &entry["rows_sent"]), (&json!(2000.0), &json!(1.0)));
         assert_eq!((&entry["count"], &entry["time_s"]), (&json!(4.0), &json!(2.0)));
+    }
+
+    #[test]
+    fn statements_are_listed_by_what_they_do_and_those_on_the_server_s_own_tables_are_not() {
+        let mut scan = digest("SELECT * FROM `a` WHERE `b` = ?", 10.0, 20_000.0, 10.0);
+        scan.without_index = 10.0;
+        let locking =
+            Digest { text: "SELECT * FROM `a` WHERE `b` = ? FOR UPDATE".to_owned(), ..scan.clone() };
+        let few = Digest { read: 9_000.0, ..scan.clone() };
+        let own = Digest { text: "SELECT * FROM `information_schema` . `TABLES`".to_owned(), ..scan.clone() };
+        assert!(scan.scans() && !scan.locks() && !scan.of_server());
+        assert!(locking.scans() && locking.locks());
+        assert!(!few.scans() && own.of_server());
+        let page = digest("SELECT `a` FROM `b` ORDER BY `a` LIMIT ?, ...", 1.0, 2505.0, 5.0);
+        assert!(page.pages() && !scan.pages());
+        let digests = Digests { all: vec![few, scan], time_s: 4.0, count: 20.0 };
+        let most = digests.most(1, |d| d.read, |_| true);
+        assert_eq!(most.iter().map(|d| d.read).collect::<Vec<f64>>(), [20_000.0]);
     }
 
     #[test]

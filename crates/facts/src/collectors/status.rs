@@ -1,5 +1,5 @@
-//! The server's status, read twice for rates. This collector runs last, so that the other queries fill the window
-//! between the two readings.
+//! The server's status, read twice for rates. No other statement of the look is sent between the two readings, so that the
+//! rates are those of others.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -68,6 +68,9 @@ const GAUGES: [&str; 34] = [
     "wsrep_",
 ];
 
+/// Counters of statements, to which the readings themselves add.
+const OWN: [&str; 3] = ["queries", "questions", "com_show_status"];
+
 /// Whether a status value is a gauge, whose growth is not a rate. The name is in lower case.
 pub fn is_gauge(name: &str) -> bool {
     GAUGES.iter().any(|gauge| name.starts_with(gauge))
@@ -78,7 +81,7 @@ pub fn reading(sql: &mut ReadOnly<'_>) -> Result<StatusReading, SqlError> {
     let rows = sql.rows(STATUS)?;
     let values: BTreeMap<String, String> =
         pairs(rows).into_iter().filter(|(name, _)| !secrets::is_secret_variable(name)).collect();
-    Ok(StatusReading { at: Instant::now(), values })
+    Ok(StatusReading { at: Instant::now(), sent: sql.sent, values })
 }
 
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
@@ -91,19 +94,29 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     }
     let last = match reading(sql) {
         Ok(last) => last,
-        Err(e) => return readings.put::<Value>("server.window_s", STATUS, Err(e.missing("a connection"))),
+        Err(e) => {
+            // The first reading is a second old; only the rates are lost.
+            first.into_iter().for_each(|first| values(first, readings));
+            return readings.put::<Value>("server.window_s", STATUS, Err(e.missing("a connection")));
+        }
     };
-    for (name, text) in &last.values {
-        readings.put(&format!("server.status.{name}"), STATUS, Ok(typed(name, text)));
-    }
+    values(&last, readings);
     let Some(first) = first else {
         let why = Missing::Absent("the status was read once: no window was asked for".to_owned());
         return readings.put::<Value>("server.window_s", STATUS, Err(why));
     };
     let window_s = last.at.duration_since(first.at).as_secs_f64();
     readings.put("server.window_s", "CLOCK_MONOTONIC", Ok(window_s));
+    let own = f64::from(last.sent.saturating_sub(first.sent)) / window_s;
     for (name, rate) in rates(first, &last, window_s) {
+        let rate = if OWN.contains(&name.as_str()) { (rate - own).max(0.0) } else { rate };
         readings.put(&format!("server.rate.{name}"), "SHOW GLOBAL STATUS, twice", Ok(rate));
+    }
+}
+
+fn values(reading: &StatusReading, readings: &Readings) {
+    for (name, text) in &reading.values {
+        readings.put(&format!("server.status.{name}"), STATUS, Ok(typed(name, text)));
     }
 }
 
@@ -128,7 +141,7 @@ mod tests {
 
     fn status(values: &[(&str, &str)]) -> StatusReading {
         let values = values.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        StatusReading { at: Instant::now(), values }
+        StatusReading { at: Instant::now(), sent: 0, values }
     }
 
     #[test]

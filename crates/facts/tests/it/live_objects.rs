@@ -1,6 +1,8 @@
 //! Facts about accounts, stored objects, locks, statements and the error log, on a server where these are known.
 
-use mydyno_facts::{Options, Source, collect_with};
+use std::time::{Duration, Instant};
+
+use mydyno_facts::{Options, ReadOnly, Renewing, Source, SqlError, collect_with};
 use mydyno_model::facts::FactSet;
 use serde_json::json;
 
@@ -25,6 +27,18 @@ fn objects_that_do_not_fit_together_are_found() {
         "CREATE DEFINER=gone@localhost TRIGGER d.tr BEFORE INSERT ON d.kept FOR EACH ROW SET NEW.a = 1",
         "CREATE DEFINER=gone@localhost VIEW d.orphan AS SELECT 1 AS one",
         "CREATE TABLE d.parts (a INT PRIMARY KEY) PARTITION BY HASH (a) PARTITIONS 200",
+        "CREATE TRIGGER d.tr2 AFTER INSERT ON d.kept FOR EACH ROW INSERT INTO d.dropped VALUES (NEW.a)",
+        "CREATE PROCEDURE d.p() SELECT a FROM d.kept",
+        "CREATE PROCEDURE d.broken() SELECT a FROM dropped",
+        "CREATE DEFINER=root@localhost PROCEDURE d.run_any(q TEXT) BEGIN SET @s = q; PREPARE st FROM @s; EXECUTE st; END",
+        "CREATE TABLE d.old (day DATE) PARTITION BY RANGE (TO_DAYS(day)) (PARTITION p0 VALUES LESS THAN (TO_DAYS('2025-01-01')))",
+        "CREATE TABLE d.customer (id CHAR(36) CHARACTER SET utf8mb4 PRIMARY KEY)",
+        "CREATE TABLE d.orders (id INT PRIMARY KEY, customer_id CHAR(36) CHARACTER SET latin1, KEY (customer_id))",
+        "CREATE ROLE boss",
+        "GRANT ALL ON *.* TO boss WITH GRANT OPTION",
+        "CREATE USER hidden@'%' IDENTIFIED BY 'x'",
+        "GRANT boss TO hidden@'%'",
+        "GRANT PROXY ON root@localhost TO hidden@'%'",
         "CREATE USER app@'%' IDENTIFIED BY 'x'",
         "GRANT ALL ON *.* TO app@'%' WITH GRANT OPTION",
         "CREATE USER reader@'%' IDENTIFIED BY 'x'",
@@ -40,6 +54,13 @@ fn objects_that_do_not_fit_together_are_found() {
         ("server.triggers.without_definer", json!(1)),
         ("server.routines.without_definer", json!(0)),
         ("server.tables.many_partitions", json!([{"table": "d.parts", "partitions": 200}])),
+        ("server.triggers.without_table", json!([{"code": "d.tr2", "table": "d.dropped"}])),
+        ("server.routines.without_table", json!([{"code": "d.broken", "table": "d.dropped"}])),
+        ("server.routines.any_statement", json!(["d.run_any"])),
+        ("server.definers.missing", json!(["gone@localhost"])),
+        ("server.grants.by_role", json!(["hidden@% by boss"])),
+        ("server.grants.proxies", json!(["hidden@% as root@localhost"])),
+        ("server.grants.idle_roles", json!(["hidden@%"])),
         ("server.accounts.over_everything", json!(["app@%"])),
         ("server.accounts.may_grant", json!(["app@%"])),
         ("server.accounts.test_grants", json!(1)),
@@ -47,6 +68,55 @@ fn objects_that_do_not_fit_together_are_found() {
         ("server.lock_waits.longest_s", json!(0)),
     ] {
         assert_eq!(set.value(id), Some(&expected), "{id}: {:?}", set.facts.get(id));
+    }
+    let first = |id: &str, field: &str| set.value(id).unwrap()[0][field].clone();
+    assert_eq!(first("schema.partitions_ending", "table"), "d.old");
+    assert!(first("schema.partitions_ending", "left_s").as_i64().unwrap() < 0);
+    assert_eq!(first("schema.reference_conflicts", "column"), "d.orders.customer_id");
+}
+
+#[test]
+fn tables_are_known_by_columns_where_their_statistics_would_be_computed() {
+    let server = Server::start(&["--innodb-stats-persistent=0", "--innodb-stats-on-metadata=1"]);
+    let mut admin = server.connect();
+    for statement in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, price FLOAT)",
+        "CREATE TABLE d.m (id INT PRIMARY KEY) ENGINE=MyISAM",
+        "CREATE TABLE d.old (day DATE) PARTITION BY RANGE (TO_DAYS(day)) (PARTITION p0 VALUES LESS THAN (TO_DAYS('2025-01-01')))",
+    ] {
+        admin.execute(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+    }
+    let set = audit(&server);
+    assert_eq!(set.value("schema.inexact_money"), Some(&json!(["d.t.price"])));
+    assert_eq!(set.value("schema.of_engine.MyISAM"), Some(&json!(["d.m"])));
+    assert_eq!(set.value("schema.partitions_ending").unwrap()[0]["table"], "d.old");
+    for id in ["schema.data_bytes", "schema.duplicate_indexes", "schema.auto_increment"] {
+        assert_eq!(set.value(id), None, "{id}");
+    }
+    admin.execute("SET GLOBAL innodb_stats_on_metadata = OFF").unwrap();
+    let set = audit(&server);
+    assert!(set.number("schema.data_bytes").unwrap() > 0.0, "{:?}", set.facts.get("schema.data_bytes"));
+}
+
+#[test]
+fn a_statement_that_outlives_its_time_is_ended_and_the_next_one_is_answered() {
+    let server = Server::start(&[]);
+    let mut admin = server.connect();
+    let (client, options) = (server.connect(), server.options());
+    let mut renewing = Renewing::new(client, options);
+    let mut sql = ReadOnly::new(&mut renewing);
+    sql.until(Instant::now() + Duration::from_millis(200));
+    let long = "SELECT COUNT(*) FROM mysql.seq_1_to_99999999999 WHERE seq % 7 = 8";
+    assert!(matches!(sql.rows(long), Err(SqlError::Unanswered { .. })));
+    sql.until(Instant::now() + Duration::from_secs(60));
+    assert_eq!(sql.rows("SELECT 1").unwrap().len(), 1);
+    let running =
+        "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT /*+%seq_1_to_99999999999%'";
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !admin.query(running).unwrap().rows.is_empty() {
+        assert!(Instant::now() < deadline, "it still runs");
+        std::thread::park_timeout(Duration::from_millis(20));
     }
 }
 
@@ -74,6 +144,7 @@ fn statements_are_told_by_their_digest() {
     };
     let scan = first("scans");
     assert_eq!((&scan["count"], &scan["rows_read"]), (&json!(10.0), &json!(3000.0)));
+    assert!(scan["hint"].as_str().unwrap().contains("give it an index"), "{scan}");
     assert!(scan["text"].as_str().unwrap().starts_with("SELECT `a` FROM `d` . `big` WHERE"), "{scan}");
     assert!(first("writes_that_scan")["text"].as_str().unwrap().starts_with("UPDATE"));
     assert_eq!(first("failing")["errors"], json!(10.0));

@@ -80,9 +80,13 @@ impl Server {
         server
     }
 
+    /// The options of an administrator.
+    pub fn options(&self) -> ConnectOptions {
+        ConnectOptions::new(Endpoint::Unix(self.folder.path().join("s")), "root")
+    }
+
     fn try_connect(&self) -> Option<Client> {
-        let options = ConnectOptions::new(Endpoint::Unix(self.folder.path().join("s")), "root");
-        Client::connect(&options).ok()
+        Client::connect(&self.options()).ok()
     }
 
     /// Connects as a user without a password.

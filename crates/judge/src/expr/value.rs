@@ -122,15 +122,26 @@ impl Value {
                 if items.len() > SHOWN {
                     texts.push(format!("… ({} in all)", items.len()));
                 }
-                if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+                // Records have commas of their own.
+                let between = if matches!(items.first(), Some(Self::Record(_))) { "; " } else { ", " };
+                if texts.is_empty() { "none".to_owned() } else { texts.join(between) }
             }
-            Self::Record(map) => {
-                let fields: Vec<String> = map.iter().map(|(name, value)| shown_field(name, value)).collect();
-                fields.join(", ")
-            }
+            Self::Record(map) => shown_record(map),
             Self::Nothing => "nothing".to_owned(),
         }
     }
+}
+
+/// A record as `shop.orders (index a, covered by b)`: its first field, which names it, and the others behind it.
+fn shown_record(map: &serde_json::Map<String, Json>) -> String {
+    let mut fields = map.iter();
+    let first = match fields.next() {
+        Some((_, Json::String(text))) if !text.is_empty() => text.clone(),
+        Some((name, value)) => shown_field(name, value),
+        None => return "nothing".to_owned(),
+    };
+    let others: Vec<String> = fields.map(|(name, value)| shown_field(name, value)).collect();
+    if others.is_empty() { first } else { format!("{first} ({})", others.join(", ")) }
 }
 
 /// Formats a field of a record. The unit is the suffix of the name, as in `free_bytes`.
@@ -140,7 +151,7 @@ fn shown_field(name: &str, value: &Json) -> String {
         (_, Some(short)) => (short, "s"),
         _ => (name, ""),
     };
-    format!("{name} {}", Value::of_json(value, unit).shown())
+    format!("{} {}", name.replace('_', " "), Value::of_json(value, unit).shown())
 }
 
 fn shown_number(n: f64, dimension: Dimension) -> String {
@@ -197,9 +208,15 @@ mod tests {
         assert_eq!(Value::plain(1_000_000.0).shown(), "1000000");
         assert_eq!(Value::List(vec![]).shown(), "none");
         let record = serde_json::json!({"table": "shop.log", "free_bytes": 8_589_934_592_u64, "age_s": 90});
-        let shown = Value::of_json(&record, "").shown();
-        for part in ["table shop.log", "free 8 GiB", "age 1 min 30 s"] {
-            assert!(shown.contains(part), "{shown}");
-        }
+        assert_eq!(Value::of_json(&record, "").shown(), "shop.log (free 8 GiB, age 1 min 30 s)");
+        let two = serde_json::json!([
+            {"table": "shop.orders", "index": "a", "covered_by": "b"},
+            {"column": "amount", "types": ["double", "float"]},
+            {"session": 17, "user": "app"},
+        ]);
+        assert_eq!(
+            Value::of_json(&two, "").shown(),
+            "shop.orders (index a, covered by b); amount (types double, float); session 17 (user app)"
+        );
     }
 }

@@ -58,7 +58,7 @@ pub const CHECKS: [Check; 11] = [
     Check {
         id: "option-not-in-force",
         title: "What is written is what the server runs with",
-        why: "The next restart changes how the server behaves, mostly when nobody expects it.",
+        why: "The next restart changes how the server behaves, without notice.",
     },
     Check {
         id: "option-group",

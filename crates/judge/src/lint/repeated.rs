@@ -75,7 +75,7 @@ impl Linter<'_> {
         self.turn = 1;
         for (at, known) in found.iter().enumerate() {
             let wins = !found[at + 1..].iter().any(|later| later.name == known.name);
-            if !wins || known.written.secret || known.loose {
+            if !wins || known.written.secret || known.loose || BY_PROCESS.contains(&known.name.as_str()) {
                 continue;
             }
             let Presence::Has { on: Some(on), .. } = self.knobs.presence(&known.name, self.target) else {
@@ -87,7 +87,7 @@ impl Linter<'_> {
             let name = &known.name;
             let origin = self.facts.text(&format!("server.origin.{name}")).unwrap_or_default();
             let by = match origin.to_ascii_uppercase().as_str() {
-                "DYNAMIC" | "SQL" => "somebody has set it while the server ran",
+                "DYNAMIC" | "SQL" => "it was set while the server ran",
                 "AUTO" => "the server chose it",
                 _ if differs.slight => "the server rounded it",
                 _ => {
@@ -111,6 +111,10 @@ impl Linter<'_> {
         }
     }
 }
+
+/// Variables that the limits of the process decide as well: the server takes the larger of both where it may, and the
+/// claim open-files-limit judges the outcome.
+const BY_PROCESS: [&str; 1] = ["open_files_limit"];
 
 /// Whether each line is in a different file, so that later files override earlier ones, which is the purpose of
 /// fragments.

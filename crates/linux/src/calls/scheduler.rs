@@ -57,6 +57,20 @@ pub fn class(tid: u32) -> io::Result<i32> {
     }
 }
 
+/// The I/O class of a thread, as in `IOPRIO_CLASS_IDLE` (3): ioprio_get(2). 0 is a class that follows from the nice value.
+///
+/// # Errors
+/// The system call's.
+pub fn io_class(tid: u32) -> io::Result<i32> {
+    const WHO_PROCESS: libc::c_int = 1;
+    const CLASS_SHIFT: u32 = 13;
+    // SAFETY: ioprio_get takes integers.
+    match unsafe { libc::syscall(libc::SYS_ioprio_get, WHO_PROCESS, number(tid)?) } {
+        priority if priority >= 0 => Ok(priority as i32 >> CLASS_SHIFT),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Sets one of the classes without a real-time priority: sched_setscheduler(2). Thread 0 is the calling one. The call is made
 /// directly: musl's functions of this name always answer ENOSYS.
 ///

@@ -37,6 +37,8 @@ pub struct Page<'a> {
     pub color: bool,
     /// Columns of the terminal.
     pub width: usize,
+    /// Whether the overview's lines are cut to the width, as on a terminal; in a file they are whole.
+    pub cut: bool,
     /// Whether to list also claims that hold or do not apply.
     pub all: bool,
     /// Findings whose details are shown.
@@ -140,11 +142,13 @@ impl Writer<'_> {
         let longest = violated.iter().map(|f| f.claim.chars().count()).max().unwrap_or(0).min(32);
         for (n, finding) in violated.iter().enumerate() {
             let severity = finding.severity.name().to_uppercase();
-            let name = safe(&finding.claim);
+            // A check of option files that names a path says it in its summary.
+            let name = safe(finding.claim.split("//").next().unwrap_or_default());
             let start = format!("{:>3}  {severity:<8}  {name:<longest$}  ", n + 1);
             let left = self.page.width.saturating_sub(start.chars().count());
             let summary = safe(&finding.summary);
             let line = match left {
+                _ if !self.page.cut => start + &summary,
                 0..20 => start,
                 left => start + &shortened(&summary, left),
             };

@@ -8,7 +8,7 @@ fn findings() -> Findings {
     Findings::from_json(include_str!("example.json")).unwrap()
 }
 
-const WIDE: Page<'_> = Page { color: false, width: 80, all: false, details: Details::Worst };
+const WIDE: Page<'_> = Page { color: false, width: 80, cut: true, all: false, details: Details::Worst };
 
 fn page(all: bool) -> String {
     terminal(&findings(), Page { all, ..WIDE })

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
 use mydyno_facts::{
-    Cancellation, Missing, Options, Process, Read, Remote, Source, collect_of, collect_with, process,
-    server_unusable,
+    Cancellation, Missing, Options, Process, Read, Remote, Renewing, Source, collect_of, collect_with,
+    process, server_unusable,
 };
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
@@ -54,8 +54,9 @@ pub fn look(plan: &AuditPlan<'_>, stop: &Cancel, watch: &mut Watch<'_>) -> Resul
 /// Looks at a server and, where it runs here, at this host.
 fn server(connect: &ConnectOptions, options: &Options) -> Result<FactSet, RunError> {
     let source = Source::live();
-    let mut client = Client::connect(connect).map_err(|e| RunError::NoServer(Box::new(e)))?;
+    let client = Client::connect(connect).map_err(|e| RunError::NoServer(Box::new(e)))?;
     let server = process_behind(&source, &client, connect);
+    let mut client = Renewing::new(client, connect.clone());
     let mut facts = collect_of(&source, Some(&mut client), server, options);
     if facts.number("server.process.pid").is_none() {
         let why = match &connect.endpoint {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::indexes::{disabled, duplicates, grouped, hidden};
 use super::more;
+use super::references::References;
 use super::rows::{LISTED, LISTED_OF_TABLES, text, whole};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
@@ -13,6 +14,9 @@ use crate::sql::{ReadOnly, Row, SqlError, quoted};
 
 /// Free space within a table's file from which on a rebuild may be worth its while, in bytes.
 const WORTH_RECLAIMING: u64 = 100 * 1024 * 1024;
+
+/// The tables are judged by those that were read where at most one of so many was left out.
+const FEW_UNREAD: u64 = 20;
 
 /// Sums over the tables that were read.
 #[derive(Default)]
@@ -22,6 +26,13 @@ pub struct Census {
     read: usize,
     seen: BTreeSet<(String, String)>,
     engines: BTreeMap<String, u64>,
+    /// Bytes of data and of indexes by engine.
+    pub sizes: BTreeMap<String, [u64; 2]>,
+    references: References,
+    /// Names of tables of engines other than InnoDB.
+    named: BTreeMap<String, Vec<Value>>,
+    /// Partitioned tables: schema and name.
+    pub partitioned: Vec<(String, String)>,
     charsets: BTreeMap<String, u64>,
     types: BTreeMap<String, BTreeSet<String>>,
     blobs: u64,
@@ -34,8 +45,10 @@ pub struct Census {
     most_indexes: Option<(usize, String)>,
     fullest: Option<(f64, Value)>,
     more: more::More,
+    /// Whether only what servers tell without statistics of the tables is read: engines and columns.
+    bare: bool,
     /// Next numbers of AUTO_INCREMENT columns, by schema and table, where the server keeps them beside its statistics.
-    pub numbers: BTreeMap<(String, String), f64>,
+    numbers: BTreeMap<(String, String), f64>,
 }
 
 /// A column as information_schema tells it.
@@ -49,6 +62,16 @@ struct Column {
 }
 
 impl Census {
+    /// One that also knows the next numbers of AUTO_INCREMENT columns.
+    pub fn with(numbers: BTreeMap<(String, String), f64>) -> Self {
+        Self { numbers, ..Self::default() }
+    }
+
+    /// One of what servers tell without statistics of the tables: engines and columns.
+    pub fn bare() -> Self {
+        Self { bare: true, ..Self::default() }
+    }
+
     /// Reads columns and indexes of some tables of a schema. An answer that is too large is asked for in halves.
     pub fn tables(&mut self, sql: &mut ReadOnly<'_>, schema: &str, names: &[&str]) -> Read<()> {
         match self.piece(sql, schema, names) {
@@ -75,11 +98,13 @@ impl Census {
             )
         };
         let dialect = sql.dialect();
-        let tables = by_table(sql.rows(&of(
-            "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH, TABLE_COMMENT, CREATE_OPTIONS",
-            "TABLES",
-            "",
-        ))?);
+        let told = match self.bare {
+            true => "ENGINE, NULL, TABLE_TYPE, NULL, NULL, NULL, NULL, TABLE_COMMENT",
+            false => {
+                "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH, TABLE_COMMENT, CREATE_OPTIONS"
+            }
+        };
+        let tables = by_table(sql.rows(&of(told, "TABLES", ""))?);
         if tables.is_empty() {
             return Ok(());
         }
@@ -88,15 +113,19 @@ impl Census {
             "COLUMNS",
             "",
         ))?);
-        let mut indexes = by_table(sql.rows(&of(
-            &format!(
-                "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}, {}",
-                hidden(dialect),
-                disabled(dialect)
-            ),
-            "STATISTICS",
-            " ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
-        ))?);
+        let parts = format!(
+            "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}, {}",
+            hidden(dialect),
+            disabled(dialect)
+        );
+        let mut indexes = match self.bare {
+            true => BTreeMap::new(),
+            false => by_table(sql.rows(&of(
+                &parts,
+                "STATISTICS",
+                " ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
+            ))?),
+        };
         for (table, found) in tables {
             let columns = columns.remove(&table).unwrap_or_default();
             let indexes = indexes.remove(&table).unwrap_or_default();
@@ -116,6 +145,16 @@ impl Census {
         let name = format!("{schema}.{table}");
         self.read += 1;
         *self.engines.entry(text(found, 0).to_owned()).or_default() += 1;
+        self.size(found);
+        if !["InnoDB", ""].contains(&text(found, 0)) {
+            let named = self.named.entry(text(found, 0).to_owned()).or_default();
+            if named.len() < LISTED {
+                named.push(name.as_str().into());
+            }
+        }
+        if text(found, 8).to_ascii_lowercase().contains("partitioned") {
+            self.partitioned.push((schema.to_owned(), table.to_owned()));
+        }
         self.more.unusable(&name, found);
         self.more.own_statistics(&name, text(found, 8));
         self.columns(&columns);
@@ -125,10 +164,15 @@ impl Census {
                 name: &c.name,
                 data_type: &c.data_type,
                 column_type: &c.column_type,
+                collation: c.collation.as_deref(),
                 auto_increment: c.auto_increment,
             })
             .collect();
-        self.more.table(&name, text(found, 0) == "InnoDB", &described, &grouped(indexes), indexes);
+        let by_name = grouped(indexes);
+        let key = by_name.iter().find(|index| index.name == "PRIMARY");
+        let key: Vec<&str> = key.map_or(vec![], |key| key.parts.iter().map(|(c, _)| c.as_str()).collect());
+        self.references.table(schema, table, &described, &key);
+        self.more.table(&name, text(found, 0) == "InnoDB", &described, &by_name, indexes);
         self.indexes(&name, indexes, &columns);
         if text(found, 0) == "InnoDB" {
             self.space(&name, found);
@@ -185,6 +229,23 @@ impl Census {
         }
     }
 
+    /// Names of tables of other engines; of MyISAM also where there are none.
+    fn named(&mut self) -> BTreeMap<String, Vec<Value>> {
+        self.named.entry("MyISAM".to_owned()).or_default();
+        std::mem::take(&mut self.named)
+    }
+
+    /// Adds a table to the sizes of its engine. A table that cannot be opened has no engine.
+    fn size(&mut self, found: &Row) {
+        if text(found, 0).is_empty() {
+            return;
+        }
+        let sizes = self.sizes.entry(text(found, 0).to_owned()).or_default();
+        for (sum, place) in sizes.iter_mut().zip([5, 6]) {
+            *sum = sum.saturating_add(whole(found, place).unwrap_or(0));
+        }
+    }
+
     /// Row format, and what a rebuild would give back.
     fn space(&mut self, table: &str, row: &Row) {
         *self.row_formats.entry(text(row, 3).to_ascii_lowercase()).or_default() += 1;
@@ -198,37 +259,78 @@ impl Census {
     fn auto_increment(&mut self, table: &str, next: f64, columns: &[Column]) {
         let Some(column) = columns.iter().find(|c| c.auto_increment) else { return };
         let Some(largest) = largest(&column.column_type) else { return };
-        let used = (next - 1.0).max(0.0) / largest;
+        let given = (next - 1.0).max(0.0);
+        let used = given / largest;
+        let entry = json!({
+            "table": table, "column": column.name, "type": column.column_type,
+            "used": used, "left": (largest - given).max(0.0),
+        });
         if used >= 0.5 {
-            let entry =
-                json!({"table": table, "column": column.name, "type": column.column_type, "used": used});
-            self.more.filling.push((used, entry));
+            self.more.filling.push((used, entry.clone()));
         }
         if self.fullest.as_ref().is_none_or(|(most, _)| used > *most) {
-            self.fullest = Some((
-                used,
-                json!({"table": table, "column": column.name, "type": column.column_type, "used": used}),
-            ));
+            self.fullest = Some((used, entry));
+        }
+    }
+
+    /// Puts what was read without statistics of the tables, and `why` the rest is missing.
+    pub fn put_bare(mut self, tables: u64, why: &Missing, readings: &Readings) {
+        let named = self.named();
+        let from = "information_schema.TABLES, COLUMNS";
+        let put = |id: &str, value: Value| readings.put::<Value>(&format!("schema.{id}"), from, Ok(value));
+        put("tables", tables.into());
+        put("unread", tables.saturating_sub(self.looked_at as u64).into());
+        put("blob_columns", self.blobs.into());
+        put("type_conflicts", conflicts(self.types));
+        for (engine, tables) in self.engines {
+            put(&format!("engine.{engine}.tables"), tables.into());
+        }
+        for (engine, tables) in named {
+            put(&format!("of_engine.{engine}"), tables.into());
+        }
+        for (charset, columns) in self.charsets {
+            put(&format!("charset.{charset}.columns"), columns.into());
+        }
+        self.more.put_columns(readings, from);
+        let all = if (self.looked_at as u64) < tables { Err(why.clone()) } else { Ok(true) };
+        readings.put("schema.engines_counted", from, all.clone());
+        readings.put("schema.all_read", from, all);
+        // Members of families, which are not missing by themselves.
+        for id in [
+            "row_format.redundant.tables",
+            "row_format.compressed.tables",
+            "engine.MyISAM.data_bytes",
+            "engine.MyISAM.index_bytes",
+        ] {
+            readings.put::<Value>(&format!("schema.{id}"), from, Err(why.clone()));
         }
     }
 
     /// `tables` were named, and `unseen` more are known to the statistics.
-    pub fn put(self, tables: u64, unseen: u64, engines: Option<BTreeMap<String, u64>>, readings: &Readings) {
+    pub fn put(
+        mut self,
+        tables: u64,
+        unseen: u64,
+        engines: Option<BTreeMap<String, u64>>,
+        readings: &Readings,
+    ) {
+        let named = self.named();
         let from = "information_schema.TABLES, COLUMNS, STATISTICS";
         let put = |id: &str, value: Value| readings.put::<Value>(&format!("schema.{id}"), from, Ok(value));
         put("tables", tables.into());
         put("tables_read", self.read.into());
-        let sampled = (self.looked_at as u64) < tables;
-        put("sampled", sampled.into());
+        let unread = tables.saturating_sub(self.looked_at as u64);
+        put("unread", unread.into());
+        put("sampled", (unread > 0).into());
         let hidden = || {
             Missing::Denied(format!(
                 "this account does not see {unseen} or more of the tables; it needs SELECT on them (SELECT ON *.*)"
             ))
         };
-        let all_read = match (unseen, sampled) {
-            (0, false) => Ok(true),
-            (0, true) => Err(Missing::Error(format!(
-                "{} of {tables} tables were read, the largest first",
+        let all_read = match unseen {
+            0 if unread * FEW_UNREAD <= tables => Ok(true),
+            0 => Err(Missing::Error(format!(
+                "{} of {tables} tables were read, the largest first; nothing of the kind was found in them, and the others are unknown",
                 self.looked_at
             ))),
             _ => Err(hidden()),
@@ -247,11 +349,19 @@ impl Census {
             put(&format!("row_format.{format}.tables"), tables.into());
         }
         put("blob_columns", self.blobs.into());
-        let conflicts = self.types.into_iter().filter(|(_, types)| types.len() > 1);
-        let conflicts = conflicts.map(|(name, types)| json!({"column": name, "types": types}));
-        put("type_conflicts", conflicts.take(LISTED).collect::<Vec<Value>>().into());
+        put("type_conflicts", conflicts(self.types));
         for (engine, tables) in engines.unwrap_or(self.engines) {
             put(&format!("engine.{engine}.tables"), tables.into());
+        }
+        let mut references = self.references.conflicts();
+        references.truncate(LISTED);
+        put("reference_conflicts", references.into());
+        for (engine, tables) in named {
+            put(&format!("of_engine.{engine}"), tables.into());
+        }
+        for (engine, [data, index]) in self.sizes {
+            put(&format!("engine.{engine}.data_bytes"), data.into());
+            put(&format!("engine.{engine}.index_bytes"), index.into());
         }
         for (charset, columns) in self.charsets {
             put(&format!("charset.{charset}.columns"), columns.into());
@@ -263,6 +373,12 @@ impl Census {
         readings.put("schema.most_indexes", from, most.ok_or_else(none));
         readings.put("schema.auto_increment", from, self.fullest.map(|(_, value)| value).ok_or_else(none));
     }
+}
+
+/// Names of columns with several types.
+fn conflicts(types: BTreeMap<String, BTreeSet<String>>) -> Value {
+    let several = types.into_iter().filter(|(_, types)| types.len() > 1);
+    several.map(|(name, types)| json!({"column": name, "types": types})).take(LISTED).collect()
 }
 
 /// At most [`LISTED_OF_TABLES`] entries.
@@ -327,6 +443,38 @@ mod tests {
         let named: Vec<&Value> = census.reclaimable.iter().map(|entry| &entry["table"]).collect();
         assert_eq!(named, ["shop.emptied"]);
         assert_eq!(census.row_formats["dynamic"], 3);
+    }
+
+    #[test]
+    fn sizes_are_summed_by_engine_and_partitioned_tables_are_noted() {
+        let row = |engine: &str, data: &str, options: &str| -> Row {
+            let cells = [engine, "", "BASE TABLE", "", "0", data, "7", "", options];
+            cells.map(|cell| (!cell.is_empty()).then(|| cell.to_owned())).to_vec()
+        };
+        let mut census = Census::default();
+        census.table("shop", "a", &row("InnoDB", "10", "row_format=DYNAMIC partitioned"), vec![], &[]);
+        census.table("shop", "b", &row("InnoDB", "20", ""), vec![], &[]);
+        census.table("shop", "c", &row("MyISAM", "40", ""), vec![], &[]);
+        census.table("shop", "gone", &row("", "", ""), vec![], &[]);
+        assert_eq!(census.sizes["InnoDB"], [30, 14]);
+        assert_eq!(census.sizes["MyISAM"], [40, 7]);
+        assert_eq!(census.sizes.len(), 2);
+        assert_eq!(census.partitioned, [("shop".to_owned(), "a".to_owned())]);
+    }
+
+    #[test]
+    fn a_few_tables_that_were_not_read_leave_the_others_judged() {
+        use mydyno_model::facts::Status;
+        let judged = |looked_at: usize, tables: u64| {
+            let readings = Readings::new(&super::super::COLLECTOR);
+            let census = Census { looked_at, ..Census::default() };
+            census.put(tables, 0, None, &readings);
+            let facts = readings.take();
+            let all_read = facts.iter().find(|(id, _)| id == "schema.all_read").unwrap();
+            all_read.1.status == Status::Ok
+        };
+        assert!(judged(1001, 1006) && judged(95, 100) && judged(3, 3));
+        assert!(!judged(94, 100) && !judged(512, 20_000));
     }
 
     #[test]

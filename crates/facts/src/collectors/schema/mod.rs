@@ -6,6 +6,7 @@ mod indexes;
 mod more;
 mod partitions;
 mod reading;
+mod references;
 mod rows;
 pub(crate) mod statistics;
 mod unkeyed;
@@ -13,9 +14,10 @@ mod unkeyed;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use self::census::Census;
 use self::indexes::INDEX_USAGE;
 use self::rows::{COUNTED, OURS, text, whole};
-use self::statistics::{Names, names, totals};
+use self::statistics::{Names, names, recomputes, sizes, totals};
 use self::unkeyed::primary_keys;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
@@ -33,9 +35,14 @@ pub static COLLECTOR: Collector = Collector {
     facts: &[
         fact("schema.tables", "count", "tables of users, partitions counted as tables"),
         fact("schema.tables_read", "count", "tables whose columns and indexes were read"),
-        fact("schema.sampled", "", "whether these are a part of the tables, the largest ones"),
+        fact("schema.unread", "count", "tables whose columns and indexes were not read"),
+        fact("schema.sampled", "", "whether there are any; the largest tables are read first"),
         fact("schema.rows", "count", "rows, as the server's statistics estimate them"),
-        fact("schema.data_bytes", "bytes", "size of the clustered indexes, by the same statistics"),
+        fact(
+            "schema.data_bytes",
+            "bytes",
+            "size of the clustered indexes, by the same statistics; where the server keeps none, that of the data of the InnoDB tables that were read",
+        ),
         fact("schema.index_bytes", "bytes", "size of the other indexes, likewise"),
         fact("schema.statistics_oldest_s", "s", "age of the oldest statistics"),
         fact("schema.largest", "", "the largest tables: name, rows, data_bytes, index_bytes"),
@@ -48,7 +55,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.all_read",
             "",
-            "yes where all tables were read; missing, with the reason, where some were not",
+            "yes where 95 % of the tables or more were read, by which the rest is judged; missing, with the reason, where fewer were",
         ),
         fact(
             "schema.engines_counted",
@@ -60,6 +67,22 @@ pub static COLLECTOR: Collector = Collector {
             "count",
             "tables by engine, among all or among those that were read",
         ),
+        fact(
+            "schema.engine.ENGINE.data_bytes",
+            "bytes",
+            "size of the data of an engine's tables, among those that were read",
+        ),
+        fact(
+            "schema.of_engine.ENGINE",
+            "",
+            "names of the tables of an engine other than InnoDB, likewise; 20 at most",
+        ),
+        fact(
+            "schema.reference_conflicts",
+            "",
+            "columns whose names end in _id or _uuid and tell a table of the same schema, to whose key of one column they do not compare by an index: column, type, refers_to, key_type; 20 at most",
+        ),
+        fact("schema.engine.ENGINE.index_bytes", "bytes", "size of their indexes, likewise"),
         fact(
             "schema.duplicate_indexes",
             "",
@@ -142,33 +165,56 @@ pub static COLLECTOR: Collector = Collector {
 const READING: Duration = Duration::from_secs(1);
 
 /// Why tables are not looked at one by one.
-const RECOMPUTES: &str = "not asked, because innodb_stats_on_metadata is ON and the server would compute the statistics of each table anew; SET GLOBAL innodb_stats_on_metadata = OFF, which newer servers have by default, permits it";
+const RECOMPUTES: &str = "indexes and sizes of tables were not asked for, because innodb_stats_on_metadata is ON and the server would compute the statistics of each table anew; SET GLOBAL innodb_stats_on_metadata = OFF, which newer servers have by default, permits it";
 
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
-    totals(sql, readings);
-    let is_on = |name: &str| context.variable(name).is_some_and(|v| v.eq_ignore_ascii_case("ON"));
-    // Persistent statistics, the default since MySQL 5.6 and MariaDB 10.0, are left alone.
-    let recomputes = is_on("innodb_stats_on_metadata") && !is_on("innodb_stats_persistent");
-    if recomputes {
+    let sums = totals(sql, readings);
+    if recomputes(context) {
+        let missing = Missing::Error(RECOMPUTES.to_owned());
+        sizes(&sums, Err(missing.clone()), readings);
         primary_keys(sql, false, readings);
-        return readings.rest_is("information_schema.TABLES", &Missing::Error(RECOMPUTES.to_owned()));
+        bare(context, sql, &missing, readings);
+        return readings.rest_is("information_schema.TABLES", &missing);
     }
     let names = names(sql);
     primary_keys(sql, names.as_ref().is_ok_and(|names| names.count > COUNTED), readings);
     let names = match names {
         Ok(names) => names,
-        Err(missing) => return readings.rest_is("information_schema.TABLES", &missing),
+        Err(missing) => {
+            sizes(&sums, Err(missing.clone()), readings);
+            return readings.rest_is("information_schema.TABLES", &missing);
+        }
     };
     let Names { count, chosen, of_innodb } = names;
     let engines = if count <= COUNTED { engines(sql) } else { None };
     let until = Instant::now() + READING.mul_f64(context.options.patience);
     let numbers = if count <= COUNTED { numbers(sql) } else { BTreeMap::new() };
-    let read = reading::read(sql, &chosen, count > COUNTED, until, numbers);
+    let census = Census::with(numbers);
+    let read = reading::read(sql, &chosen, count > COUNTED, until, census);
+    sizes(&sums, Ok(read.sizes.get("InnoDB").copied()), readings);
     let unseen = of_innodb.saturating_sub(count);
     let unused = indexes::unused(context, sql, &read.droppable);
     readings.put("schema.unused_indexes", INDEX_USAGE, unused);
+    let partitioned = match read.looked_at as u64 >= count {
+        true => Ok(read.partitioned.clone()),
+        false => partitions::of_statistics(sql),
+    };
+    let ending = partitioned.and_then(|tables| partitions::ending(sql, &tables));
     read.put(count, unseen, engines, readings);
-    readings.put("schema.partitions_ending", "information_schema.PARTITIONS", partitions::ending(sql));
+    readings.put("schema.partitions_ending", "information_schema.PARTITIONS", ending);
+}
+
+/// What the server tells of tables without their statistics.
+fn bare(context: &Context, sql: &mut ReadOnly<'_>, missing: &Missing, readings: &Readings) {
+    let Ok(Names { count, chosen, .. }) = names(sql) else { return };
+    if count > COUNTED {
+        return;
+    }
+    let until = Instant::now() + READING.mul_f64(context.options.patience);
+    let census = Census::bare();
+    let read = reading::read(sql, &chosen, false, until, census);
+    readings.put("schema.partitions_ending", "SHOW CREATE TABLE", partitions::ending_by_definition(sql));
+    read.put_bare(count, missing, readings);
 }
 
 /// Next numbers of AUTO_INCREMENT columns. MySQL 8.0 keeps what information_schema.TABLES tells of a table for a day; InnoDB

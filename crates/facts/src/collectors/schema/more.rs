@@ -15,6 +15,7 @@ pub struct Column<'a> {
     pub name: &'a str,
     pub data_type: &'a str,
     pub column_type: &'a str,
+    pub collation: Option<&'a str>,
     pub auto_increment: bool,
 }
 
@@ -36,7 +37,13 @@ pub struct More {
 }
 
 /// Parts of the names of columns that hold money.
-const MONEY: [&str; 9] = ["price", "amount", "balance", "salary", "cost", "total", "fee", "tax", "payment"];
+const MONEY: [&str; 16] = [
+    "price", "amount", "balance", "salary", "cost", "total", "fee", "tax", "payment", "gross", "net", "vat",
+    "discount", "revenue", "income", "charge",
+];
+
+/// Ends of the names of columns that hold a date or a time, and whole such names.
+const DATES: [&str; 8] = ["_at", "_date", "_time", "_seen", "_day", "birthday", "birthdate", "date"];
 
 impl More {
     /// A table without an engine is one that the server could not open; its comment says why.
@@ -106,7 +113,7 @@ impl More {
             let name = column.name.to_ascii_lowercase();
             let is_text =
                 ["char", "varchar", "text"].contains(&column.data_type.to_ascii_lowercase().as_str());
-            if is_text && ["_at", "_date", "_time"].iter().any(|end| name.ends_with(end)) {
+            if is_text && DATES.iter().any(|end| name.ends_with(end)) {
                 self.dates.push(Value::from(format!("{table}.{}", column.name)));
             }
             let inexact = ["float", "double"].contains(&column.data_type.to_ascii_lowercase().as_str());
@@ -116,29 +123,39 @@ impl More {
         }
     }
 
+    /// Puts what follows from columns and comments alone; `from` is where that was read.
+    pub fn put_columns(&mut self, readings: &Readings, from: &str) {
+        for (id, list) in [
+            ("schema.unusable", &mut self.unusable),
+            ("schema.inexact_money", &mut self.inexact),
+            ("schema.text_dates", &mut self.dates),
+        ] {
+            list.truncate(LISTED);
+            readings.put(id, from, Ok(std::mem::take(list)));
+        }
+        for (collation, columns) in std::mem::take(&mut self.collations) {
+            readings.put(&format!("schema.collation.{collation}.columns"), from, Ok(columns));
+        }
+        if let Some((columns, table)) = self.widest.take() {
+            readings.put("schema.most_columns", from, Ok(json!({"table": table, "columns": columns})));
+        }
+    }
+
     /// Puts the facts; `from` is where they were read.
     pub fn put(mut self, readings: &Readings, from: &str) {
+        self.put_columns(readings, from);
         self.filling.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let filling: Vec<Value> = self.filling.into_iter().map(|(_, entry)| entry).collect();
         for (id, mut list) in [
-            ("schema.unusable", self.unusable),
             ("schema.binary_primary_keys", self.binary_keys),
             ("schema.hidden_indexes", self.hidden),
             ("schema.disabled_indexes", self.disabled),
             ("schema.indexes_with_key", self.with_key),
-            ("schema.inexact_money", self.inexact),
-            ("schema.text_dates", self.dates),
             ("schema.own_statistics", self.own_statistics),
             ("schema.filling", filling),
         ] {
             list.truncate(LISTED);
             readings.put(id, from, Ok(list));
-        }
-        for (collation, columns) in self.collations {
-            readings.put(&format!("schema.collation.{collation}.columns"), from, Ok(columns));
-        }
-        if let Some((columns, table)) = self.widest {
-            readings.put("schema.most_columns", from, Ok(json!({"table": table, "columns": columns})));
         }
     }
 }
@@ -157,7 +174,7 @@ mod tests {
     use super::*;
 
     fn column<'a>(name: &'a str, data_type: &'a str, column_type: &'a str) -> Column<'a> {
-        Column { name, data_type, column_type, auto_increment: false }
+        Column { name, data_type, column_type, collation: None, auto_increment: false }
     }
 
     fn index(cells: [&str; 7]) -> Row {

@@ -1,6 +1,5 @@
 //! The order in which tables are read, in pieces of one schema each, until the time for it is over.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::census::Census;
@@ -16,18 +15,16 @@ const FIRST: usize = 1000;
 
 /// Reads tables in the order of their weight until `until`; what was read by then stands in the census.
 ///
-/// Where there are `many`, each table has statements of its own: servers before MySQL 8.0 look through all names of a schema
+/// `census` says what is read of each. Where there are `many`, each table has statements of its own: servers before MySQL 8.0 look through all names of a schema
 /// unless a statement names one table.
 pub fn read(
     sql: &mut ReadOnly<'_>,
     chosen: &[(String, String)],
     many: bool,
     until: Instant,
-    numbers: BTreeMap<(String, String), f64>,
+    mut census: Census,
 ) -> Census {
     let piece = if many { 1 } else { PIECE };
-    let mut census = Census::default();
-    census.numbers = numbers;
     for part in parts(chosen) {
         for tables in part.chunk_by(|(one, _), (other, _)| one == other).flat_map(|of| of.chunks(piece)) {
             if Instant::now() >= until {
@@ -84,7 +81,7 @@ mod tests {
     fn a_piece_holds_tables_of_one_schema_and_all_are_looked_at() {
         let chosen = [tables("a", 300), tables("b", 10)].concat();
         let mut notes = Notes::default();
-        let census = read(&mut ReadOnly::new(&mut notes), &chosen, false, hour(), BTreeMap::new());
+        let census = read(&mut ReadOnly::new(&mut notes), &chosen, false, hour(), Census::default());
         assert_eq!(census.looked_at, 310);
         // 256 and 44 tables of one schema, 10 of the other; where no table is found, columns are not asked for.
         assert_eq!(notes.0.len(), 3);
@@ -96,7 +93,7 @@ mod tests {
         let mut chosen = tables("z", FIRST);
         chosen.extend(tables("a", 1));
         let mut notes = Notes::default();
-        read(&mut ReadOnly::new(&mut notes), &chosen, false, hour(), BTreeMap::new());
+        read(&mut ReadOnly::new(&mut notes), &chosen, false, hour(), Census::default());
         assert!(notes.0.first().is_some_and(|sql| sql.contains("'z'")));
         assert!(notes.0.last().is_some_and(|sql| sql.contains("'a'")));
     }
@@ -105,7 +102,7 @@ mod tests {
     fn nothing_is_read_when_the_time_is_over() {
         let mut notes = Notes::default();
         let census =
-            read(&mut ReadOnly::new(&mut notes), &tables("a", 5), false, Instant::now(), BTreeMap::new());
+            read(&mut ReadOnly::new(&mut notes), &tables("a", 5), false, Instant::now(), Census::default());
         assert_eq!((census.looked_at, notes.0.len()), (0, 0));
     }
 }

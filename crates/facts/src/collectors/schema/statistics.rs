@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::rows::{COUNTED, OURS, SAMPLE, text, whole};
+use crate::context::Context;
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};
@@ -13,15 +14,15 @@ use crate::wording::{Since, mariadb, mysql};
 /// Servers that keep InnoDB's statistics in tables of their own.
 pub const STATISTICS: [Since; 2] = [mysql(50_606..), mariadb(100_000..)];
 
-/// Sums of the persistent statistics over all InnoDB tables.
-pub fn totals(sql: &mut ReadOnly<'_>, readings: &Readings) {
+/// Sums of the persistent statistics over all InnoDB tables; returns those of the sizes of data and of indexes.
+pub fn totals(sql: &mut ReadOnly<'_>, readings: &Readings) -> Read<[u64; 2]> {
     let statement = format!(
         "SELECT COALESCE(SUM(n_rows), 0), COALESCE(SUM(clustered_index_size) * @@innodb_page_size, 0), COALESCE(SUM(sum_of_other_index_sizes) * @@innodb_page_size, 0), COALESCE(TIMESTAMPDIFF(SECOND, MIN(last_update), NOW()), 0) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS}"
     );
     let row = statistics(sql, &statement)
         .map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"))
         .map(|rows| rows.into_iter().next().unwrap_or_default());
-    for (place, id) in ["rows", "data_bytes", "index_bytes", "statistics_oldest_s"].iter().enumerate() {
+    for (place, id) in [(0, "rows"), (3, "statistics_oldest_s")] {
         let value = row.clone().and_then(|row| whole(&row, place));
         readings.put(&format!("schema.{id}"), "mysql.innodb_table_stats", value);
     }
@@ -35,6 +36,28 @@ pub fn totals(sql: &mut ReadOnly<'_>, readings: &Readings) {
         rows.iter().map(one).collect::<Read<Vec<Value>>>()
     });
     readings.put("schema.largest", "mysql.innodb_table_stats", largest);
+    row.and_then(|row| Ok([whole(&row, 1)?, whole(&row, 2)?]))
+}
+
+/// Puts the sizes of InnoDB's data and indexes: those of the statistics, or, where the server keeps none for its tables
+/// (innodb_stats_persistent = OFF), those of the tables that were `read`.
+pub fn sizes(statistics: &Read<[u64; 2]>, read: Read<Option<[u64; 2]>>, readings: &Readings) {
+    let known = matches!(statistics, Ok([data, index]) if *data > 0 || *index > 0);
+    let (from, sizes) = match read {
+        Ok(Some(read)) if !known => ("information_schema.TABLES", Ok(read)),
+        Err(missing) if !known => ("information_schema.TABLES", Err(missing)),
+        _ => ("mysql.innodb_table_stats", statistics.clone()),
+    };
+    for (place, id) in ["schema.data_bytes", "schema.index_bytes"].into_iter().enumerate() {
+        readings.put(id, from, sizes.clone().map(|sizes| sizes[place]));
+    }
+}
+
+/// Whether the server would compute the statistics of a table anew where information_schema is read. Persistent statistics,
+/// the default since MySQL 5.6 and MariaDB 10.0, are left alone.
+pub fn recomputes(context: &Context) -> bool {
+    let is_on = |name: &str| context.variable(name).is_some_and(|v| v.eq_ignore_ascii_case("ON"));
+    is_on("innodb_stats_on_metadata") && !is_on("innodb_stats_persistent")
 }
 
 /// Rows of a statement on InnoDB's statistics, where the server has them.
@@ -125,4 +148,26 @@ fn pairs(rows: Vec<Row>) -> Vec<(String, String)> {
         Some((cells.next()??, cells.next()??))
     };
     rows.into_iter().filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_without_persistent_statistics_have_the_sizes_that_the_server_tells_of_each() {
+        let put = |statistics: Read<[u64; 2]>, read: Read<Option<[u64; 2]>>| {
+            let readings = Readings::new(&super::super::COLLECTOR);
+            sizes(&statistics, read, &readings);
+            (readings.value("schema.data_bytes"), readings.value("schema.index_bytes"))
+        };
+        let of = |data: u64, index: u64| (Some(Value::from(data)), Some(Value::from(index)));
+        assert_eq!(put(Ok([0, 0]), Ok(Some([160, 64]))), of(160, 64));
+        assert_eq!(put(Ok([5, 0]), Ok(Some([160, 64]))), of(5, 0));
+        assert_eq!(put(Ok([0, 0]), Ok(None)), of(0, 0));
+        let unread = || Missing::Error("not asked".to_owned());
+        assert_eq!(put(Ok([0, 0]), Err(unread())), (None, None));
+        assert_eq!(put(Ok([5, 0]), Err(unread())), of(5, 0));
+        assert_eq!(put(Err(unread()), Ok(Some([1, 2]))), of(1, 2));
+    }
 }

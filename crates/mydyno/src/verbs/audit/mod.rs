@@ -263,7 +263,8 @@ fn page(args: &Args, findings: &Findings, ui: &Ui) -> String {
                 [] => Details::Worst,
                 claims => Details::Of(claims),
             };
-            terminal(findings, Page { color, width: ui.width(), all: args.all, details })
+            let cut = args.output.is_none() && ui.is_terminal();
+            terminal(findings, Page { color, width: ui.width(), cut, all: args.all, details })
         }
     }
 }

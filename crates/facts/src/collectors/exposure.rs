@@ -1,0 +1,221 @@
+//! Files of the server that other users of the host may read or write, and files that it holds open though they are deleted.
+
+use serde_json::{Value, json};
+
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
+use crate::mounts;
+use crate::readings::Readings;
+use crate::source::{Missing, Read, Source};
+
+/// Permissions of files, and deleted files.
+pub static COLLECTOR: Collector = Collector {
+    name: "exposure",
+    cost: Cost { host_ms: 5, server_ms: 0 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact(
+            "server.exposure.keys",
+            "",
+            "private keys, and files of the system tablespace, that every user of the host may read: file, mode",
+        ),
+        fact(
+            "server.exposure.writable",
+            "",
+            "the data directory, plugin_dir, init_file, keys and files of the system tablespace where every user of the host may write to them: file, mode",
+        ),
+        fact(
+            "server.exposure.deleted_open",
+            "",
+            "logs, and other files of 64 MiB or more, that the server holds open though they are deleted: file, size_bytes; 20 at most",
+        ),
+    ],
+    run: Run::Host(run),
+};
+
+/// Permission bits of all others.
+const READ: u32 = 0o004;
+const WRITE: u32 = 0o002;
+const ENTER: u32 = 0o001;
+
+/// Open files that are looked at.
+const MOST_OPEN: usize = 20_000;
+
+/// Size from which a deleted file other than a log is told, in bytes: servers delete temporary files while they use them.
+const LARGE: u64 = 64 << 20;
+
+fn run(context: &Context, readings: &Readings) {
+    let server = match &context.server {
+        Ok(server) => server,
+        Err(missing) => return readings.rest_is("/proc/PID", missing),
+    };
+    let datadir = context
+        .variable("datadir")
+        .ok_or_else(|| Missing::Absent("the data directory is not known".to_owned()))
+        .map(|path| path.trim_end_matches('/').to_owned());
+    let (datadir, view) = match (datadir, mounts::view(&context.source, server)) {
+        (Ok(datadir), Ok(view)) => (datadir, view),
+        (Err(missing), _) | (_, Err(missing)) => return readings.rest_is("datadir", &missing),
+    };
+    let place = Place { source: &context.source, view: &view };
+    let within = |path: &str| match path.starts_with('/') {
+        true => path.to_owned(),
+        false => format!("{datadir}/{}", path.trim_start_matches("./")),
+    };
+    let private = private_files(context, &place, &datadir, &within);
+    let readable = private.iter().filter_map(|path| place.open_to_all(path, READ)).collect::<Vec<Value>>();
+    readings.put("server.exposure.keys", datadir.clone(), Ok(readable));
+    let named = ["plugin_dir", "init_file"].iter().filter_map(|name| context.variable(name)).map(within);
+    let all = [datadir.clone()].into_iter().chain(named).chain(private);
+    let writable = all.filter_map(|path| place.open_to_all(&path, WRITE)).collect::<Vec<Value>>();
+    readings.put("server.exposure.writable", datadir.clone(), Ok(writable));
+    let logs = ["general_log_file", "slow_query_log_file", "log_error"];
+    let logs: Vec<String> = logs.iter().filter_map(|name| context.variable(name)).map(within).collect();
+    let folder = server.file("fd");
+    let deleted = deleted(&context.source, &folder, &logs, context.variable("tmpdir").unwrap_or("/tmp"));
+    readings.put("server.exposure.deleted_open", folder, deleted);
+}
+
+/// Private keys, by the server's variables and by the names that servers give them, and the system tablespace.
+fn private_files(
+    context: &Context,
+    place: &Place<'_>,
+    datadir: &str,
+    within: &dyn Fn(&str) -> String,
+) -> Vec<String> {
+    let keys = [
+        "ssl_key",
+        "admin_ssl_key",
+        "sha256_password_private_key_path",
+        "caching_sha2_password_private_key_path",
+    ];
+    let mut files: Vec<String> = keys.iter().filter_map(|name| context.variable(name)).map(within).collect();
+    for named in ["ssl_key", "ssl_ca"].iter().filter_map(|name| context.variable(name)) {
+        // The key of the authority lies beside its certificate, or beside that of the server.
+        let named = within(named);
+        let folder = named.rsplit_once('/').map_or("", |(folder, _)| folder);
+        files.extend(["ca-key.pem", "ca.key", "ca.key.pem"].iter().map(|name| format!("{folder}/{name}")));
+    }
+    let inside = place.source.list(&format!("{}{datadir}", place.view)).unwrap_or_default();
+    let is_private = |name: &&String| {
+        name.starts_with("ibdata") || name.ends_with("-key.pem") || *name == "private_key.pem"
+    };
+    files.extend(inside.iter().filter(is_private).map(|name| format!("{datadir}/{name}")));
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// Where files are seen from here.
+pub(super) struct Place<'a> {
+    pub source: &'a Source,
+    /// Prefix of the server's paths.
+    pub view: &'a str,
+}
+
+impl Place<'_> {
+    /// The file with its mode where all users have the permission `bit` on it, and may enter every folder above it.
+    pub fn open_to_all(&self, path: &str, bit: u32) -> Option<Value> {
+        let mode =
+            |path: &str| self.source.stat(&format!("{}{path}", self.view)).ok().map(|found| found.mode);
+        let own = mode(path)? & 0o7777;
+        // In a folder with the sticky bit, as /tmp, users cannot remove the files of others.
+        if own & bit == 0 || own & 0o1000 != 0 {
+            return None;
+        }
+        let mut above = path.trim_end_matches('/');
+        while let Some((folder, _)) = above.rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) {
+            if mode(folder)? & ENTER == 0 {
+                return None;
+            }
+            above = folder;
+        }
+        Some(json!({"file": path, "mode": format!("{own:04o}")}))
+    }
+}
+
+/// An option file that all users may read and in which a password stands.
+pub(super) fn with_password(source: &Source, view: &str, path: &str) -> Option<Value> {
+    let found = Place { source, view }.open_to_all(path, READ)?;
+    let text = source.text_within(&format!("{view}{path}"), crate::option_files::LARGEST_FILE).ok()?;
+    let is_password = |line: &str| {
+        let Some((name, value)) = line.split_once('=') else { return false };
+        let name = name.trim().to_ascii_lowercase().replace('-', "_");
+        let value = value.trim().trim_matches(['"', '\'']);
+        ["password", "master_password", "wsrep_sst_auth"].contains(&name.as_str()) && !value.is_empty()
+    };
+    text.lines().any(is_password).then_some(found)
+}
+
+/// Files that a process holds open and that have no name any more.
+fn deleted(source: &Source, folder: &str, logs: &[String], tmpdir: &str) -> Read<Vec<Value>> {
+    let mut found: Vec<Value> = Vec::new();
+    for number in source.list(folder)?.into_iter().take(MOST_OPEN) {
+        let path = format!("{folder}/{number}");
+        let Ok(target) = source.link(&path) else { continue };
+        let Some(name) = target.strip_suffix(" (deleted)").filter(|name| name.starts_with('/')) else {
+            continue;
+        };
+        let Ok(attributes) = source.stat(&path) else { continue };
+        let is_log = logs.iter().any(|log| log == name);
+        let is_temporary = name.starts_with(&format!("{}/", tmpdir.trim_end_matches('/')));
+        if is_log || (attributes.size_bytes >= LARGE && !is_temporary) {
+            found.push(json!({"file": name, "size_bytes": attributes.size_bytes}));
+        }
+    }
+    found.sort_by_key(|entry| entry["file"].to_string());
+    found.dedup_by_key(|entry| entry["file"].clone());
+    found.truncate(20);
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Tree;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn mode(tree: &Tree, path: &str, mode: u32) {
+        set_permissions(tree.at(path), Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_open_to_all_where_it_and_every_folder_above_it_are() {
+        let tree =
+            Tree::of(&[("srv/data/server-key.pem", "key"), ("etc/my.cnf", "[client]\npassword = x\n")]);
+        let source = tree.source();
+        let place = Place { source: &source, view: "" };
+        let key = "/srv/data/server-key.pem";
+        mode(&tree, "srv", 0o755);
+        mode(&tree, "srv/data", 0o755);
+        mode(&tree, key, 0o644);
+        assert_eq!(place.open_to_all(key, READ), Some(json!({"file": key, "mode": "0644"})));
+        assert_eq!(place.open_to_all(key, WRITE), None);
+        mode(&tree, "srv/data", 0o750);
+        assert_eq!(place.open_to_all(key, READ), None);
+        mode(&tree, "srv/data", 0o777);
+        assert_eq!(place.open_to_all("/srv/data", WRITE).unwrap()["mode"], "0777");
+        mode(&tree, "srv/data", 0o1777);
+        assert_eq!(place.open_to_all("/srv/data", WRITE), None);
+        mode(&tree, "etc", 0o755);
+        mode(&tree, "etc/my.cnf", 0o644);
+        assert!(with_password(&source, "", "/etc/my.cnf").is_some());
+        tree.file("etc/my.cnf", "[mysqld]\nport = 3306\n# password = x\n");
+        assert!(with_password(&source, "", "/etc/my.cnf").is_none());
+        mode(&tree, "etc/my.cnf", 0o600);
+    }
+
+    #[test]
+    fn a_log_that_was_deleted_while_it_is_open_is_named_and_temporary_files_are_not() {
+        let tree = Tree::of(&[("srv/general.log (deleted)", "rows"), ("tmp/ibXYZ (deleted)", "")]);
+        let real = |path: &str| tree.at(path).display().to_string();
+        tree.link("proc/1/fd/3", &real("srv/general.log (deleted)"));
+        tree.link("proc/1/fd/4", &real("tmp/ibXYZ (deleted)"));
+        tree.link("proc/1/fd/5", "/srv/data/ibdata1");
+        let logs = [real("srv/general.log")];
+        let found = deleted(&tree.source(), "/proc/1/fd", &logs, &real("tmp")).unwrap();
+        assert_eq!(found, [json!({"file": logs[0], "size_bytes": 4})]);
+    }
+}

@@ -1,0 +1,208 @@
+//! Privileges that come by a roundabout way (roles, proxies, dynamic privileges, patterns), and accounts whose password or
+//! role does not do what it seems to do. Names only.
+
+use serde_json::Value;
+
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
+use crate::readings::Readings;
+use crate::sql::{ReadOnly, quoted};
+use crate::wording::{Wording, first_of, mariadb, mysql};
+
+/// Roundabout privileges.
+pub static COLLECTOR: Collector = Collector {
+    name: "privileges",
+    cost: Cost { host_ms: 1, server_ms: 5 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact(
+            "server.grants.by_role",
+            "",
+            "accounts beside root that may insert, update, delete and drop in all schemas, or change accounts, by a role; with the role; 20 at most, as in all lists of server.grants",
+        ),
+        fact(
+            "server.grants.role_admins",
+            "",
+            "accounts that may grant such a role to others (ADMIN OPTION), with the role",
+        ),
+        fact(
+            "server.grants.proxies",
+            "",
+            "accounts that may act as root or as another account with all privileges",
+        ),
+        fact(
+            "server.grants.dynamic",
+            "",
+            "accounts beside root and the server's own with a dynamic privilege by which they can get every other one: account, privilege",
+        ),
+        fact(
+            "server.grants.roles_that_log_in",
+            "",
+            "accounts that are granted as a role and can log in themselves",
+        ),
+        fact("server.grants.idle_roles", "", "accounts with roles of which none is active after the login"),
+        fact("server.grants.missing_mandatory", "", "mandatory roles that do not exist"),
+        fact(
+            "server.grants.patterns",
+            "",
+            "grants on a schema whose name has an underscore that is a wildcard: account, schema",
+        ),
+        fact("server.grants.same_name", "", "user names that several accounts have, root excepted"),
+        fact("server.passwords.expired", "", "accounts whose password has expired by hand"),
+        fact("server.passwords.second", "", "accounts that keep a second, older password"),
+        fact("server.passwords.in_comments", "", "accounts whose comment or attribute speaks of a password"),
+        fact("server.passwords.accounts_that_lock", "count", "accounts that are locked after failed logins"),
+    ],
+    run: Run::Server(run),
+};
+
+/// Roles that give as much as root: they write everywhere, or change accounts.
+const BY_ROLE: [Wording; 2] = [
+    (
+        "SELECT CONCAT(e.TO_USER, '@', e.TO_HOST, ' by ', e.FROM_USER) FROM mysql.role_edges e JOIN mysql.user r ON r.User = e.FROM_USER AND r.Host = e.FROM_HOST JOIN mysql.user u ON u.User = e.TO_USER AND u.Host = e.TO_HOST WHERE ((r.Insert_priv = 'Y' AND r.Update_priv = 'Y' AND r.Delete_priv = 'Y' AND r.Drop_priv = 'Y') OR r.Create_user_priv = 'Y' OR r.Super_priv = 'Y') AND u.User <> 'root' AND u.account_locked = 'N' ORDER BY 1 LIMIT 20",
+        &[mysql(80_000..)],
+    ),
+    (
+        "SELECT CONCAT(e.User, '@', e.Host, ' by ', e.Role) FROM mysql.roles_mapping e JOIN mysql.user r ON r.User = e.Role AND r.is_role = 'Y' WHERE ((r.Insert_priv = 'Y' AND r.Update_priv = 'Y' AND r.Delete_priv = 'Y' AND r.Drop_priv = 'Y') OR r.Create_user_priv = 'Y' OR r.Super_priv = 'Y') AND e.User <> 'root' AND e.Host <> '' ORDER BY 1 LIMIT 20",
+        &[mariadb(100_005..)],
+    ),
+];
+const ROLE_ADMINS: [Wording; 2] = [
+    (
+        "SELECT CONCAT(e.TO_USER, '@', e.TO_HOST, ': ', e.FROM_USER) FROM mysql.role_edges e JOIN mysql.user r ON r.User = e.FROM_USER AND r.Host = e.FROM_HOST WHERE e.WITH_ADMIN_OPTION = 'Y' AND (r.Insert_priv = 'Y' OR r.Create_user_priv = 'Y' OR r.Super_priv = 'Y') AND e.TO_USER <> 'root' ORDER BY 1 LIMIT 20",
+        &[mysql(80_000..)],
+    ),
+    (
+        "SELECT CONCAT(e.User, '@', e.Host, ': ', e.Role) FROM mysql.roles_mapping e JOIN mysql.user r ON r.User = e.Role AND r.is_role = 'Y' WHERE e.Admin_option = 'Y' AND (r.Insert_priv = 'Y' OR r.Create_user_priv = 'Y' OR r.Super_priv = 'Y') AND e.User <> 'root' AND e.Host <> '' ORDER BY 1 LIMIT 20",
+        &[mariadb(100_005..)],
+    ),
+];
+/// The servers give root the right to act for everybody (the empty name).
+const PROXIES: [Wording; 1] = [(
+    "SELECT CONCAT(p.User, '@', p.Host, ' as ', IF(p.Proxied_user = '', 'everybody', CONCAT(p.Proxied_user, '@', p.Proxied_host))) FROM mysql.proxies_priv p LEFT JOIN mysql.user u ON u.User = p.Proxied_user AND u.Host = p.Proxied_host WHERE p.User <> 'root' AND (p.Proxied_user IN ('', 'root') OR u.Super_priv = 'Y' OR u.Create_user_priv = 'Y') ORDER BY 1 LIMIT 20",
+    &[mysql(50_507..), mariadb(50_200..)],
+)];
+const DYNAMIC: [Wording; 1] = [(
+    "SELECT CONCAT(USER, '@', HOST, ': ', GROUP_CONCAT(PRIV ORDER BY PRIV SEPARATOR ' ')) FROM mysql.global_grants WHERE PRIV IN ('ROLE_ADMIN', 'SET_USER_ID', 'SET_ANY_DEFINER', 'SYSTEM_USER', 'SYSTEM_VARIABLES_ADMIN', 'AUTHENTICATION_POLICY_ADMIN', 'PASSWORDLESS_USER_ADMIN') AND USER NOT IN ('root', 'mysql.sys', 'mysql.session', 'mysql.infoschema') GROUP BY USER, HOST ORDER BY 1 LIMIT 20",
+    &[mysql(80_000..)],
+)];
+const ROLES_THAT_LOG_IN: [Wording; 1] = [(
+    "SELECT DISTINCT CONCAT(u.User, '@', u.Host) FROM mysql.role_edges e JOIN mysql.user u ON u.User = e.FROM_USER AND u.Host = e.FROM_HOST WHERE u.account_locked = 'N' AND u.authentication_string <> '' ORDER BY 1 LIMIT 20",
+    &[mysql(80_000..)],
+)];
+const IDLE_ROLES: [Wording; 2] = [
+    (
+        "SELECT DISTINCT CONCAT(u.User, '@', u.Host) FROM mysql.role_edges e JOIN mysql.user u ON u.User = e.TO_USER AND u.Host = e.TO_HOST LEFT JOIN mysql.default_roles d ON d.USER = u.User AND d.HOST = u.Host WHERE d.USER IS NULL AND u.account_locked = 'N' AND @@GLOBAL.activate_all_roles_on_login = 0 ORDER BY 1 LIMIT 20",
+        &[mysql(80_002..)],
+    ),
+    (
+        "SELECT DISTINCT CONCAT(e.User, '@', e.Host) FROM mysql.roles_mapping e JOIN mysql.user u ON u.User = e.User AND u.Host = e.Host WHERE u.default_role = '' AND e.Host <> '' AND e.Admin_option = 'N' ORDER BY 1 LIMIT 20",
+        &[mariadb(100_101..)],
+    ),
+];
+/// `_` stands for any character unless a backslash precedes it.
+const PATTERNS: [Wording; 1] = [(
+    "SELECT CONCAT(User, '@', Host, ' on ', Db) FROM mysql.db WHERE REPLACE(Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' AND User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') ORDER BY 1 LIMIT 20",
+    &[mysql(50_507..), mariadb(50_200..)],
+)];
+const SAME_NAME: [Wording; 1] = [(
+    "SELECT CONCAT(User, ': ', GROUP_CONCAT(Host ORDER BY Host SEPARATOR ' ')) FROM mysql.user WHERE User NOT IN ('root', '') GROUP BY User HAVING COUNT(*) > 1 ORDER BY User LIMIT 20",
+    &[mysql(50_507..), mariadb(50_200..)],
+)];
+const EXPIRED: [Wording; 2] = [
+    (
+        "SELECT CONCAT(User, '@', Host) FROM mysql.global_priv WHERE JSON_VALUE(Priv, '$.password_last_changed') = '0' ORDER BY 1 LIMIT 20",
+        &[mariadb(100_403..)],
+    ),
+    // A locked account is a role, or one of the server's own.
+    (
+        "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE password_expired = 'Y' AND account_locked = 'N' ORDER BY 1 LIMIT 20",
+        &[mysql(50_706..)],
+    ),
+];
+const SECOND: [Wording; 1] = [(
+    "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE JSON_CONTAINS_PATH(User_attributes, 'one', '$.additional_password') ORDER BY 1 LIMIT 20",
+    &[mysql(80_014..)],
+)];
+const IN_COMMENTS: [Wording; 1] = [(
+    "SELECT CONCAT(USER, '@', HOST) FROM information_schema.USER_ATTRIBUTES WHERE LOWER(ATTRIBUTE) REGEXP 'passw|pwd|secret' ORDER BY 1 LIMIT 20",
+    &[mysql(80_021..)],
+)];
+const THAT_LOCK: [Wording; 1] = [(
+    "SELECT COUNT(*) FROM mysql.user WHERE JSON_CONTAINS_PATH(User_attributes, 'one', '$.Password_locking')",
+    &[mysql(80_019..)],
+)];
+
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    for (id, wordings) in [
+        ("server.grants.by_role", &BY_ROLE[..]),
+        ("server.grants.role_admins", &ROLE_ADMINS[..]),
+        ("server.grants.proxies", &PROXIES[..]),
+        ("server.grants.dynamic", &DYNAMIC[..]),
+        ("server.grants.roles_that_log_in", &ROLES_THAT_LOG_IN[..]),
+        ("server.grants.idle_roles", &IDLE_ROLES[..]),
+        ("server.grants.patterns", &PATTERNS[..]),
+        ("server.grants.same_name", &SAME_NAME[..]),
+        ("server.passwords.expired", &EXPIRED[..]),
+        ("server.passwords.second", &SECOND[..]),
+        ("server.passwords.in_comments", &IN_COMMENTS[..]),
+    ] {
+        let (_, table) = first_of(sql, wordings);
+        let names = table
+            .map(|table| table.rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
+            .map_err(|e| e.missing("SELECT on schema mysql"));
+        readings.put(id, "the tables of accounts", names);
+    }
+    let (statement, table) = first_of(sql, &THAT_LOCK);
+    let locks =
+        table.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|t| super::objects::count(&t.rows));
+    readings.put("server.passwords.accounts_that_lock", statement, locks);
+    let missing = missing_mandatory(context, sql);
+    readings.put("server.grants.missing_mandatory", "mandatory_roles", Ok(missing));
+}
+
+/// Names in mandatory_roles that are no accounts.
+fn missing_mandatory(context: &Context, sql: &mut ReadOnly<'_>) -> Vec<Value> {
+    let named = names(context.variable("mandatory_roles").unwrap_or_default());
+    let is_there = |sql: &mut ReadOnly<'_>, user: &str, host: &str| {
+        let (Some(user), Some(host)) = (quoted(user), quoted(host)) else { return true };
+        let found = sql.rows(&format!("SELECT User FROM mysql.user WHERE User = {user} AND Host = {host}"));
+        found.map_or(true, |rows| !rows.is_empty())
+    };
+    let gone = named.into_iter().take(20).filter(|(user, host)| !is_there(sql, user, host));
+    gone.map(|(user, host)| Value::from(format!("{user}@{host}"))).collect()
+}
+
+/// The roles of a list as in `` `a`@`%`,b ``; without a host it is `%`.
+fn names(list: &str) -> Vec<(String, String)> {
+    let bare = |text: &str| text.trim().trim_matches(['`', '\'', '"']).to_owned();
+    let one = |part: &str| {
+        let (user, host) = part.rsplit_once('@').map_or((part, "%"), |(user, host)| (user, host));
+        (bare(user), bare(host))
+    };
+    list.split(',').filter(|part| !part.trim().is_empty()).map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::only_reads;
+
+    #[test]
+    fn every_statement_only_reads() {
+        let all =
+            [&BY_ROLE[..], &ROLE_ADMINS, &PROXIES, &DYNAMIC, &ROLES_THAT_LOG_IN, &IDLE_ROLES, &PATTERNS];
+        let more = [&SAME_NAME[..], &EXPIRED, &SECOND, &IN_COMMENTS, &THAT_LOCK];
+        for (statement, _) in all.into_iter().chain(more).flatten() {
+            assert!(only_reads(statement), "{statement}");
+        }
+    }
+
+    #[test]
+    fn mandatory_roles_are_read_with_and_without_a_host() {
+        let pair = |user: &str, host: &str| (user.to_owned(), host.to_owned());
+        assert_eq!(names("`a`@`%`, b, 'c'@'h'"), [pair("a", "%"), pair("b", "%"), pair("c", "h")]);
+        assert!(names("").is_empty());
+    }
+}

@@ -1,0 +1,136 @@
+//! Columns that by their names refer to the key of another table, as `customer_id` to that of `customers`, and differ from it
+//! in a way that keeps a join from using the key.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::more::Column;
+
+/// A column's type, as far as comparisons depend on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Kind {
+    column: String,
+    /// As the server writes it, with the collation.
+    shown: String,
+    text: bool,
+    whole: bool,
+    collation: Option<String>,
+}
+
+impl Kind {
+    fn of(column: &Column<'_>) -> Self {
+        let data_type = column.data_type.to_ascii_lowercase();
+        Self {
+            column: column.name.to_owned(),
+            shown: match column.collation {
+                Some(collation) => format!("{} {collation}", column.column_type),
+                None => column.column_type.to_owned(),
+            },
+            text: column.collation.is_some(),
+            whole: data_type.ends_with("int"),
+            collation: column.collation.map(str::to_ascii_lowercase),
+        }
+    }
+
+    /// Whether an index on one of both serves a comparison with the other. Integers of any size compare as they are.
+    fn fits(&self, other: &Self) -> bool {
+        match (self.text, other.text) {
+            (true, true) => self.collation == other.collation,
+            (false, false) => self.whole || !other.whole,
+            _ => false,
+        }
+    }
+}
+
+/// Keys and columns of the tables that were read.
+#[derive(Default)]
+pub struct References {
+    /// Primary keys of one column, by schema and table in lower case, with the table's name.
+    keys: BTreeMap<(String, String), (String, Kind)>,
+    /// Columns whose names end in `_id` or `_uuid`: schema, table, column.
+    columns: Vec<(String, String, Kind)>,
+}
+
+impl References {
+    /// Adds a table with the columns of its primary key.
+    pub fn table(&mut self, schema: &str, table: &str, columns: &[Column<'_>], key: &[&str]) {
+        if let [key] = key
+            && let Some(column) = columns.iter().find(|c| c.name == *key)
+        {
+            let place = (schema.to_owned(), table.to_ascii_lowercase());
+            self.keys.insert(place, (table.to_owned(), Kind::of(column)));
+        }
+        let refers = |column: &&Column<'_>| stem(column.name).is_some() && !key.contains(&column.name);
+        for column in columns.iter().filter(refers) {
+            self.columns.push((schema.to_owned(), table.to_owned(), Kind::of(column)));
+        }
+    }
+
+    /// The columns that do not fit the key that they refer to.
+    pub fn conflicts(&self) -> Vec<Value> {
+        let conflict = |(schema, table, column): &(String, String, Kind)| {
+            let (_, (of, key)) = names(&stem(&column.column)?)
+                .into_iter()
+                .find_map(|name| self.keys.get_key_value(&(schema.clone(), name)))?;
+            (!column.fits(key)).then(|| {
+                json!({
+                    "column": format!("{schema}.{table}.{}", column.column), "type": column.shown,
+                    "refers_to": format!("{schema}.{of}.{}", key.column), "key_type": key.shown,
+                })
+            })
+        };
+        self.columns.iter().filter_map(conflict).collect()
+    }
+}
+
+/// `customer` of `customer_id`, in lower case.
+fn stem(column: &str) -> Option<String> {
+    let name = column.to_ascii_lowercase();
+    let stem = name.strip_suffix("_id").or_else(|| name.strip_suffix("_uuid"))?;
+    (!stem.is_empty()).then(|| stem.to_owned())
+}
+
+/// The names that a table of such things may have.
+fn names(stem: &str) -> Vec<String> {
+    let mut names = vec![stem.to_owned(), format!("{stem}s"), format!("{stem}es")];
+    if let Some(base) = stem.strip_suffix('y') {
+        names.push(format!("{base}ies"));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column<'a>(name: &'a str, data_type: &'a str, collation: Option<&'a str>) -> Column<'a> {
+        Column { name, data_type, column_type: data_type, collation, auto_increment: false }
+    }
+
+    #[test]
+    fn a_column_is_compared_with_the_key_of_the_table_that_its_name_tells() {
+        let mut all = References::default();
+        all.table("shop", "Customers", &[column("id", "char", Some("utf8mb4_general_ci"))], &["id"]);
+        all.table("shop", "category", &[column("id", "int", None)], &["id"]);
+        all.table("shop", "city", &[column("id", "int", None), column("x", "int", None)], &["id", "x"]);
+        all.table(
+            "shop",
+            "orders",
+            &[
+                column("id", "int", None),
+                column("customer_id", "char", Some("latin1_swedish_ci")),
+                column("category_id", "bigint", None),
+                column("city_id", "char", Some("latin1_swedish_ci")),
+                column("unknown_id", "char", Some("latin1_swedish_ci")),
+            ],
+            &["id"],
+        );
+        let found = all.conflicts();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0]["column"], "shop.orders.customer_id");
+        assert_eq!(found[0]["refers_to"], "shop.Customers.id");
+        all.table("shop", "lines", &[column("category_id", "varchar", Some("utf8mb4_bin"))], &[]);
+        assert_eq!(all.conflicts().len(), 2);
+    }
+}

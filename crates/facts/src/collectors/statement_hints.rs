@@ -1,0 +1,208 @@
+//! Why a statement reads a whole table, by the text of its digest and by the indexes of its table.
+
+use std::collections::BTreeMap;
+
+use crate::collectors::schema::statistics::recomputes;
+use crate::context::Context;
+use crate::sql::{ReadOnly, quoted};
+
+/// The columns of a table that an index begins with, with the types of their values.
+pub(super) type Indexed = BTreeMap<String, String>;
+
+/// Words before a bracket that are no functions of columns.
+const NO_FUNCTIONS: [&str; 16] = [
+    "IN", "AND", "OR", "NOT", "EXISTS", "ANY", "ALL", "SOME", "BETWEEN", "VALUES", "VALUE", "MATCH", "WHERE",
+    "ON", "SELECT", "XOR",
+];
+
+/// Types of text.
+const TEXT: [&str; 6] = ["char", "varchar", "tinytext", "text", "mediumtext", "longtext"];
+
+/// The table that a statement reads first: its schema, where the text names one, and its name.
+pub(super) fn table(text: &str) -> Option<(Option<&str>, &str)> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let verb = if words.first()?.eq_ignore_ascii_case("UPDATE") { "UPDATE" } else { "FROM" };
+    let at = words.iter().position(|word| word.eq_ignore_ascii_case(verb))?;
+    let name = |at: usize| words.get(at).and_then(|word| word.strip_prefix('`')?.strip_suffix('`'));
+    match (name(at + 1)?, words.get(at + 2), name(at + 3)) {
+        (schema, Some(&"."), Some(table)) => Some((Some(schema), table)),
+        (table, ..) => Some((None, table)),
+    }
+}
+
+/// The columns that indexes of a table begin with; none where the server would compute statistics to tell them.
+pub(super) fn indexed(context: &Context, sql: &mut ReadOnly<'_>, schema: &str, table: &str) -> Indexed {
+    let (Some(schema), Some(table)) = (quoted(schema), quoted(table)) else { return Indexed::new() };
+    if recomputes(context) {
+        return Indexed::new();
+    }
+    let of = |columns: &str, view: &str, rest: &str| {
+        format!(
+            "SELECT {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}{rest}"
+        )
+    };
+    let first = sql.rows(&of("COLUMN_NAME", "STATISTICS", " AND SEQ_IN_INDEX = 1")).unwrap_or_default();
+    if first.is_empty() {
+        return Indexed::new();
+    }
+    let types = sql.rows(&of("COLUMN_NAME, DATA_TYPE", "COLUMNS", "")).unwrap_or_default();
+    let types: BTreeMap<String, String> = types
+        .into_iter()
+        .filter_map(|row| {
+            let mut cells = row.into_iter();
+            Some((cells.next()??.to_ascii_lowercase(), cells.next()??.to_ascii_lowercase()))
+        })
+        .collect();
+    let names = first.into_iter().flatten().flatten().map(|name| name.to_ascii_lowercase());
+    names
+        .map(|name| (types.get(&name).cloned().unwrap_or_default(), name))
+        .map(|(kind, name)| (name, kind))
+        .collect()
+}
+
+/// What a statement that reads a table without an index needs.
+pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let has = |parts: &[&str]| words.windows(parts.len()).any(|some| same(some, parts));
+    let condition = condition(&words);
+    if has(&["RAND", "("]) {
+        return "ORDER BY RAND() reads and sorts every row each time: draw ids in the program, and ask for those".to_owned();
+    }
+    if has(&["SQL_CALC_FOUND_ROWS"]) {
+        return "SQL_CALC_FOUND_ROWS reads every row in spite of the LIMIT: ask for one row more than a page shows, or count apart".to_owned();
+    }
+    if condition.is_empty() {
+        return match words.first().map(|word| word.to_ascii_uppercase()).as_deref() {
+            Some("UPDATE") => "it has no WHERE: it changes, and locks, every row".to_owned(),
+            Some("DELETE") => "it has no WHERE: it deletes every row; TRUNCATE does so at once".to_owned(),
+            _ if has(&["COUNT", "("]) && !has(&["GROUP", "BY"]) => {
+                "COUNT without a WHERE reads a whole index each time: keep the number, or take the estimate of information_schema.TABLES".to_owned()
+            }
+            _ => "it has no WHERE: it reads the whole table, whatever indexes there are".to_owned(),
+        };
+    }
+    if let Some((function, column)) = wrapped(condition) {
+        let there = if indexed.contains_key(&column.to_ascii_lowercase()) {
+            "has an index, which"
+        } else {
+            "could have an index, which"
+        };
+        return format!(
+            "{column} {there} {function}() around it keeps from being used: compare the column itself (a range of dates, a value in the column's collation), or index the expression"
+        );
+    }
+    let text_column = compared(condition).find(|column| {
+        indexed.get(&column.to_ascii_lowercase()).is_some_and(|kind| TEXT.contains(&kind.as_str()))
+    });
+    if let Some(column) = text_column.filter(|_| !has(&["OR"])) {
+        return format!(
+            "{column} is a text and has an index, which is not used where the value is a number or has another collation: send a text"
+        );
+    }
+    if has(&["NOT", "IN", "(", "SELECT"]) {
+        return "NOT IN with a subquery: NOT EXISTS, with an index on the column that it compares, reads less".to_owned();
+    }
+    if has(&["LIKE", "?"]) {
+        return "a LIKE whose pattern begins with % uses no index: use a FULLTEXT index, or a pattern with a fixed beginning".to_owned();
+    }
+    if has(&["OR"]) {
+        return "columns that OR joins need an index each, or two statements with UNION".to_owned();
+    }
+    "EXPLAIN it, and give it an index on the columns of its WHERE".to_owned()
+}
+
+fn same(words: &[&str], parts: &[&str]) -> bool {
+    words.iter().zip(parts).all(|(word, part)| word.trim_matches('`').eq_ignore_ascii_case(part))
+}
+
+/// The words between the first WHERE and what follows the condition.
+fn condition<'a, 'w>(words: &'w [&'a str]) -> &'w [&'a str] {
+    let Some(start) = words.iter().position(|word| word.eq_ignore_ascii_case("WHERE")) else { return &[] };
+    let rest = &words[start + 1..];
+    let end = rest
+        .iter()
+        .position(|word| ["GROUP", "ORDER", "LIMIT", "HAVING"].iter().any(|w| word.eq_ignore_ascii_case(w)));
+    &rest[..end.unwrap_or(rest.len())]
+}
+
+/// A name in backticks.
+fn column<'a>(word: &&'a str) -> Option<&'a str> {
+    word.strip_prefix('`')?.strip_suffix('`')
+}
+
+/// The first function whose only or first argument is a column, with that column.
+fn wrapped<'a>(condition: &[&'a str]) -> Option<(String, &'a str)> {
+    condition.windows(3).enumerate().find_map(|(at, some)| {
+        let function = some[0].trim_matches('`');
+        let is_function = !function.is_empty()
+            && function.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && function.starts_with(|c: char| c.is_ascii_alphabetic())
+            && !NO_FUNCTIONS.iter().any(|word| function.eq_ignore_ascii_case(word));
+        if !is_function || some[1] != "(" {
+            return None;
+        }
+        let mut argument = column(&some[2])?;
+        // The name of a table may stand before that of the column.
+        if let (Some(&"."), Some(of_table)) = (condition.get(at + 3), condition.get(at + 4).and_then(column))
+        {
+            argument = of_table;
+        }
+        Some((function.to_ascii_uppercase().trim_start_matches("SQL_TSI_").to_owned(), argument))
+    })
+}
+
+/// The columns that are compared with a value.
+fn compared<'a, 'w>(condition: &'w [&'a str]) -> impl Iterator<Item = &'a str> + 'w {
+    condition.windows(3).filter_map(|some| {
+        let compares = ["=", "IN"].iter().any(|word| some[1].eq_ignore_ascii_case(word));
+        (compares && ["?", "(...)", "("].contains(&some[2])).then(|| column(&some[0]))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn indexed_as(columns: &[(&str, &str)]) -> Indexed {
+        columns.iter().map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_table_of_a_digest_is_the_first_that_it_names() {
+        assert_eq!(table("SELECT * FROM `shop` . `orders` WHERE `a` = ?"), Some((Some("shop"), "orders")));
+        assert_eq!(table("UPDATE `users` SET `a` = ?"), Some((None, "users")));
+        assert_eq!(table("DELETE FROM `log` WHERE `a` < ?"), Some((None, "log")));
+        assert_eq!(table("SELECT ?"), None);
+    }
+
+    #[test]
+    fn each_kind_of_scan_has_its_own_hint() {
+        let indexes = indexed_as(&[("created", "datetime"), ("phone", "varchar"), ("id", "int")]);
+        for (text, part) in [
+            (
+                "SELECT * FROM `o` WHERE DATE ( `created` ) = ?",
+                "created has an index, which DATE() around it",
+            ),
+            (
+                "SELECT * FROM `o` WHERE `o` . `x` = ? AND YEAR ( `o` . `created` ) = ?",
+                "created has an index, which YEAR()",
+            ),
+            ("SELECT * FROM `o` WHERE SQL_TSI_MONTH ( `day` ) = ?", "day could have an index, which MONTH()"),
+            ("SELECT * FROM `c` WHERE `phone` = ?", "phone is a text and has an index"),
+            ("SELECT * FROM `c` WHERE `mail` = ?", "give it an index"),
+            ("SELECT * FROM `c` WHERE `id` = ?", "give it an index"),
+            ("SELECT * FROM `c` ORDER BY `RAND` ( ) LIMIT ?", "ORDER BY RAND()"),
+            ("SELECT * FROM `c` ORDER BY RAND ( ) LIMIT ?", "ORDER BY RAND()"),
+            ("SELECT * FROM `c` WHERE `name` LIKE ?", "begins with %"),
+            ("SELECT `id` FROM `c` WHERE `id` NOT IN ( SELECT `x` FROM `y` )", "NOT EXISTS"),
+            ("SELECT COUNT ( * ) FROM `c`", "COUNT without a WHERE"),
+            ("SELECT `id` FROM `c` ORDER BY `id` LIMIT ?, ...", "no WHERE: it reads"),
+            ("UPDATE `users` SET `grp` = `grp` + ?", "changes, and locks, every row"),
+            ("SELECT * FROM `c` WHERE `a` = ? OR `b` = ?", "need an index each"),
+            ("SELECT SQL_CALC_FOUND_ROWS * FROM `c` WHERE `a` = ? LIMIT ?", "in spite of the LIMIT"),
+        ] {
+            let found = hint(text, &indexes);
+            assert!(found.contains(part), "{text}: {found}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Stored routines and triggers: tables that they name and that are not there, and statements that they put together with the
+//! privileges of an administrator. Their texts are read here and not kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::objects::{count, few_enough};
+use crate::context::{Context, Depth};
+use crate::readings::Readings;
+use crate::source::Read;
+use crate::sql::{ReadOnly, Row, quoted};
+
+/// Routines and triggers.
+pub static COLLECTOR: Collector = Collector {
+    name: "stored_code",
+    cost: Cost { host_ms: 2, server_ms: 10 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact(
+            "server.triggers.without_table",
+            "",
+            "triggers that write to or read a table that is not there: code (its name), table; 20 at most; with more than 5,000 tables they are not asked for",
+        ),
+        fact("server.routines.without_table", "", "stored routines, likewise"),
+        fact(
+            "server.routines.any_statement",
+            "",
+            "stored procedures that run as root and prepare statements that they put together; 20 at most",
+        ),
+    ],
+    run: Run::Server(run),
+};
+
+/// Texts that are read of each kind, and tables that are looked up.
+const MOST: usize = 500;
+const LOOKED_UP: usize = 200;
+
+const TABLES: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats";
+const TRIGGERS: &str = "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
+const ROUTINES: &str = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_DEFINITION, SECURITY_TYPE, DEFINER FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
+
+/// A routine or a trigger.
+struct Code {
+    schema: String,
+    name: String,
+    words: Vec<String>,
+    /// Whether it runs with the privileges of root.
+    as_root: bool,
+}
+
+impl Code {
+    fn of(row: Row) -> Option<Self> {
+        let mut cells = row.into_iter();
+        let (schema, name, text) = (cells.next()??, cells.next()??, cells.next()??);
+        let security = cells.next().flatten().unwrap_or_default();
+        let definer = cells.next().flatten().unwrap_or_default();
+        let as_root = security.eq_ignore_ascii_case("DEFINER") && definer.starts_with("root@");
+        Some(Self { schema, name, words: words(&text), as_root })
+    }
+
+    /// Whether it prepares a statement from a variable.
+    fn prepares(&self) -> bool {
+        let is = |word: &String, name: &str| word.eq_ignore_ascii_case(name);
+        self.words.windows(4).any(|some| {
+            is(&some[0], "PREPARE") && is(&some[2], "FROM") && some[3].starts_with('@')
+                || is(&some[0], "EXECUTE") && is(&some[1], "IMMEDIATE") && !some[2].starts_with('\'')
+        })
+    }
+}
+
+fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    let routines = read(sql, ROUTINES, "SELECT on the routines (SHOW_ROUTINE)");
+    let few = sql.rows(TABLES).map_err(|e| e.missing("SELECT on schema mysql"));
+    let few = few.and_then(|rows| few_enough(&count(&rows)?, 5000));
+    let triggers = few.and_then(|()| read(sql, TRIGGERS, "TRIGGER"));
+    let any = routines.as_ref().map_err(Clone::clone).map(|routines| {
+        let found = routines.iter().filter(|code| code.as_root && code.prepares());
+        found
+            .map(|code| Value::from(format!("{}.{}", code.schema, code.name)))
+            .take(20)
+            .collect::<Vec<Value>>()
+    });
+    readings.put("server.routines.any_statement", "information_schema.ROUTINES", any);
+    // A table that one routine makes for the session may be read by another.
+    let all = [&routines, &triggers].into_iter().flatten().flatten();
+    let temporary: BTreeSet<String> = all.flat_map(|code| made(&code.words)).collect();
+    let mut there = BTreeMap::new();
+    for (id, from, found) in [
+        ("server.triggers.without_table", "information_schema.TRIGGERS", triggers),
+        ("server.routines.without_table", "information_schema.ROUTINES", routines),
+    ] {
+        let found = found.and_then(|all| without_table(sql, &all, &temporary, &mut there));
+        readings.put(id, from, found);
+    }
+}
+
+fn read(sql: &mut ReadOnly<'_>, statement: &str, privilege: &str) -> Read<Vec<Code>> {
+    let rows = sql.rows(statement).map_err(|e| e.missing(privilege))?;
+    Ok(rows.into_iter().filter_map(Code::of).take(MOST).collect())
+}
+
+/// Those that name a table that is not there.
+fn without_table(
+    sql: &mut ReadOnly<'_>,
+    all: &[Code],
+    temporary: &BTreeSet<String>,
+    there: &mut BTreeMap<(String, String), bool>,
+) -> Read<Vec<Value>> {
+    let mut found = Vec::new();
+    for code in all {
+        for (schema, table) in tables(&code.words) {
+            let schema = schema.unwrap_or_else(|| code.schema.clone());
+            if temporary.contains(&table.to_ascii_lowercase()) {
+                continue;
+            }
+            let place = (schema, table);
+            if !there.contains_key(&place) && there.len() < LOOKED_UP {
+                let is_there = exists(sql, &place)?;
+                there.insert(place.clone(), is_there);
+            }
+            if there.get(&place) == Some(&false) {
+                let name = format!("{}.{}", code.schema, code.name);
+                found.push(json!({"code": name, "table": format!("{}.{}", place.0, place.1)}));
+                break;
+            }
+        }
+    }
+    found.truncate(20);
+    Ok(found)
+}
+
+fn exists(sql: &mut ReadOnly<'_>, (schema, table): &(String, String)) -> Read<bool> {
+    let (Some(schema), Some(table)) = (quoted(schema), quoted(table)) else { return Ok(true) };
+    let statement = format!(
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}"
+    );
+    let rows = sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"))?;
+    Ok(!rows.is_empty())
+}
+
+/// The words of a routine: names without backticks but marked as names, strings as `'`, signs by themselves; no comments.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\'' | '"' => {
+                while let Some(inside) = rest.next() {
+                    if inside == '\\' {
+                        rest.next();
+                    } else if inside == c {
+                        break;
+                    }
+                }
+                words.push("'".to_owned());
+            }
+            '`' => words.push(rest.by_ref().take_while(|c| *c != '`').collect()),
+            '#' => while rest.next_if(|c| *c != '\n').is_some() {},
+            '-' if rest.peek() == Some(&'-') => while rest.next_if(|c| *c != '\n').is_some() {},
+            '/' if rest.peek() == Some(&'*') => {
+                let mut last = ' ';
+                rest.next();
+                for inside in rest.by_ref() {
+                    if last == '*' && inside == '/' {
+                        break;
+                    }
+                    last = inside;
+                }
+            }
+            c if c.is_alphanumeric() || c == '_' || c == '$' || c == '@' => {
+                let mut word = String::from(c);
+                while let Some(more) = rest.next_if(|c| c.is_alphanumeric() || *c == '_' || *c == '$') {
+                    word.push(more);
+                }
+                words.push(word);
+            }
+            c if c.is_whitespace() => {}
+            sign => words.push(sign.to_string()),
+        }
+    }
+    words
+}
+
+fn is(words: &[String], at: usize, name: &str) -> bool {
+    words.get(at).is_some_and(|word| word.eq_ignore_ascii_case(name))
+}
+
+/// The name at a place: a schema, where one is given, and a table.
+fn name(words: &[String], at: usize) -> Option<(Option<String>, String)> {
+    let plain = |at: usize| {
+        let word = words.get(at)?;
+        let first = word.chars().next()?;
+        (first.is_alphabetic() || first == '_').then(|| word.clone())
+    };
+    let first = plain(at)?;
+    match (words.get(at + 1).map(String::as_str), plain(at + 2)) {
+        (Some("."), Some(table)) => Some((Some(first), table)),
+        _ => Some((None, first)),
+    }
+}
+
+/// The tables that the statements of a routine name, without those of common table expressions.
+fn tables(words: &[String]) -> BTreeSet<(Option<String>, String)> {
+    let mut found = BTreeSet::new();
+    let mut expressions = BTreeSet::new();
+    for at in 0..words.len() {
+        // WITH name AS ( …, and those behind the first.
+        if is(words, at + 1, "AS") && is(words, at + 2, "(") {
+            expressions.insert(words[at].to_ascii_lowercase());
+        }
+        let writes = is(words, at, "INTO")
+            && at > 0
+            && ["INSERT", "REPLACE", "IGNORE", "DELAYED", "LOW_PRIORITY", "HIGH_PRIORITY"]
+                .iter()
+                .any(|verb| is(words, at - 1, verb));
+        let named = if writes || is(words, at, "UPDATE") || is(words, at, "JOIN") {
+            name(words, at + 1)
+        } else if is(words, at, "FROM") && !of_function(words, at) {
+            name(words, at + 1)
+        } else {
+            None
+        };
+        let Some((schema, table)) = named else { continue };
+        // UPDATE is a verb where SET follows, and else part of FOR UPDATE or ON UPDATE.
+        let after = at + if schema.is_some() { 4 } else { 2 };
+        let is_update = !is(words, at, "UPDATE") || (after..after + 3).any(|at| is(words, at, "SET"));
+        let is_word = ["SELECT", "LATERAL", "DUAL", "JSON_TABLE", "SET", "SKIP", "NOWAIT"]
+            .iter()
+            .any(|word| table.eq_ignore_ascii_case(word));
+        let is_call = !writes && is(words, after, "(");
+        if is_update && !is_word && !is_call {
+            found.insert((schema, table));
+        }
+    }
+    found.retain(|(schema, table)| schema.is_some() || !expressions.contains(&table.to_ascii_lowercase()));
+    let system = ["information_schema", "performance_schema", "mysql", "sys"];
+    found.retain(|(schema, _)| {
+        schema.as_ref().is_none_or(|s| !system.contains(&s.to_ascii_lowercase().as_str()))
+    });
+    found
+}
+
+/// Whether a FROM belongs to a function as TRIM(x FROM y), to FETCH, or to PREPARE.
+fn of_function(words: &[String], at: usize) -> bool {
+    const NAMES: [&str; 9] =
+        ["EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "MID", "POSITION", "OVERLAY", "FETCH", "PREPARE"];
+    let before = &words[at.saturating_sub(4)..at];
+    let start = before.iter().rposition(|word| word == ";").map_or(0, |end| end + 1);
+    let before = &before[start..];
+    let near = before.iter().any(|word| NAMES.iter().any(|name| word.eq_ignore_ascii_case(name)));
+    near && !before.iter().any(|word| word.eq_ignore_ascii_case("SELECT") || word == ")")
+}
+
+/// Tables that a routine makes: for the session, or for itself.
+fn made(words: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for at in 0..words.len() {
+        if !is(words, at, "TABLE") || at == 0 {
+            continue;
+        }
+        let creates =
+            is(words, at - 1, "CREATE") || is(words, at - 1, "TEMPORARY") || is(words, at - 1, "REPLACE");
+        let after = if is(words, at + 1, "IF") { at + 4 } else { at + 1 };
+        if let Some((_, table)) = name(words, after).filter(|_| creates) {
+            found.push(table.to_ascii_lowercase());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(text: &str) -> Vec<String> {
+        let of = |(schema, table): (Option<String>, String)| match schema {
+            Some(schema) => format!("{schema}.{table}"),
+            None => table,
+        };
+        tables(&words(text)).into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn the_tables_of_a_routine_are_those_behind_its_verbs() {
+        let text = "BEGIN
+            -- INSERT INTO commented (a) VALUES (1);
+            INSERT INTO log (a) VALUES (NEW.id); /* FROM nowhere */
+            UPDATE `shop`.`stock` SET n = n - 1 WHERE id = 'FROM text';
+            DELETE FROM `old` WHERE a < EXTRACT(YEAR FROM NOW());
+            SELECT TRIM(LEADING 'x' FROM name) INTO @n FROM people p JOIN houses h ON h.id = p.house FOR UPDATE;
+            WITH few AS (SELECT 1 AS a), more AS (SELECT 2) SELECT a FROM few;
+            FETCH NEXT FROM cur INTO v;
+            PREPARE s FROM @text;
+            SELECT COUNT(*) INTO @c FROM information_schema.TABLES;
+            INSERT INTO t2 SELECT x FROM (SELECT 1 AS x) AS d;
+        END";
+        assert_eq!(named(text), ["houses", "log", "old", "people", "t2", "shop.stock"]);
+    }
+
+    #[test]
+    fn tables_that_a_routine_makes_are_known() {
+        let text = "CREATE TEMPORARY TABLE IF NOT EXISTS Work (a INT); CREATE TABLE kept LIKE x; INSERT INTO work VALUES (1)";
+        assert_eq!(made(&words(text)), ["work", "kept"]);
+    }
+
+    #[test]
+    fn a_procedure_that_runs_any_statement_is_told_from_one_with_a_fixed_text() {
+        let code =
+            |text: &str| Code { schema: "d".into(), name: "p".into(), words: words(text), as_root: true };
+        assert!(code("BEGIN SET @s = q; PREPARE st FROM @s; EXECUTE st; END").prepares());
+        assert!(!code("BEGIN PREPARE st FROM 'SELECT 1'; EXECUTE st; END").prepares());
+    }
+}

@@ -1,0 +1,160 @@
+//! Views: those whose definer is gone, and those that name what is not there.
+//!
+//! MySQL 8.0 finds views in its dictionary. Older servers and MariaDB open every table to tell which of them are views, unless
+//! SHOW FULL TABLES asks: that reads the first bytes of a file for each. So the names of the views are read in this way, and
+//! each is then looked up by its name.
+
+use serde_json::Value;
+
+use crate::collectors::objects::{count, few_enough};
+use crate::readings::Readings;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row, quoted};
+use crate::wording::{Since, mysql};
+
+/// Servers with a dictionary.
+const DICTIONARY: [Since; 1] = [mysql(80_000..)];
+
+const COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys')";
+const SCHEMAS: &str = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')";
+const DEFINERS: &str = "SELECT COUNT(*) FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
+/// The server says it in the comment of the view. MariaDB opens the view only where more is asked for, as the number of rows.
+const INVALID: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys') AND TABLE_COMMENT LIKE '%references invalid table(s)%' AND COALESCE(TABLE_ROWS, 0) >= 0 ORDER BY TABLE_SCHEMA, TABLE_NAME LIMIT 20";
+
+const TABLES: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats";
+
+/// Views that are asked for in one statement.
+const MOST: u64 = 1000;
+/// Views that are looked up one by one.
+const ONE_BY_ONE: usize = 50;
+/// Schemas whose views are listed, and tables up to which a server without a dictionary may open them all.
+const SCHEMAS_LISTED: usize = 200;
+const TABLES_OPENED: u64 = 5000;
+
+/// Numbers and names.
+struct Found {
+    without_definer: u64,
+    invalid: Vec<Value>,
+}
+
+/// Puts the facts of views.
+pub(super) fn read(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    let found = match sql.dialect() {
+        Some(dialect) if dialect.is(&DICTIONARY) => all(sql),
+        _ => listed(sql),
+    };
+    let number = found.as_ref().map(|found| found.without_definer).map_err(Clone::clone);
+    readings.put("server.views.without_definer", "information_schema.VIEWS", number);
+    let invalid = found.map(|found| found.invalid);
+    readings.put("server.views.invalid", "information_schema.TABLES", invalid);
+}
+
+fn rows(sql: &mut ReadOnly<'_>, statement: &str) -> Read<Vec<Row>> {
+    sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, and SHOW VIEW"))
+}
+
+fn number(rows: &[Row]) -> Read<u64> {
+    count(rows).map(|number| number.as_u64().unwrap_or(0))
+}
+
+fn names(rows: Vec<Row>) -> impl Iterator<Item = String> {
+    rows.into_iter().filter_map(|row| row.into_iter().next().flatten())
+}
+
+/// All views, where there are not too many.
+fn all(sql: &mut ReadOnly<'_>) -> Read<Found> {
+    let views = number(&rows(sql, COUNTED)?)?;
+    if views == 0 {
+        return Ok(Found { without_definer: 0, invalid: Vec::new() });
+    }
+    few_enough(&views.into(), MOST)?;
+    of_all(sql)
+}
+
+fn of_all(sql: &mut ReadOnly<'_>) -> Read<Found> {
+    let without_definer = number(&rows(sql, DEFINERS)?)?;
+    let invalid = names(rows(sql, INVALID)?).map(Value::from).collect();
+    Ok(Found { without_definer, invalid })
+}
+
+/// The views that SHOW FULL TABLES lists.
+fn listed(sql: &mut ReadOnly<'_>) -> Read<Found> {
+    let schemas: Vec<String> = names(rows(sql, SCHEMAS)?).collect();
+    if schemas.len() > SCHEMAS_LISTED {
+        return Err(Missing::Error(format!("not asked for, because there are {} schemas", schemas.len())));
+    }
+    let mut views = Vec::new();
+    for schema in schemas {
+        let statement =
+            format!("SHOW FULL TABLES FROM `{}` WHERE Table_type = 'VIEW'", schema.replace('`', "``"));
+        let of_schema = rows(sql, &statement)?.into_iter().filter(is_view).collect();
+        views.extend(names(of_schema).map(|view| (schema.clone(), view)));
+    }
+    if views.len() > ONE_BY_ONE {
+        few_enough(&views.len().into(), MOST)?;
+        let tables = number(&rows(sql, TABLES)?)?;
+        few_enough(&tables.into(), TABLES_OPENED)
+            .map_err(|_| Missing::Error(format!("not asked for, because there are {} views", views.len())))?;
+        return of_all(sql);
+    }
+    let mut found = Found { without_definer: 0, invalid: Vec::new() };
+    for (schema, view) in &views {
+        let (Some(in_schema), Some(is_view)) = (quoted(schema), quoted(view)) else { continue };
+        let one = format!("TABLE_SCHEMA = {in_schema} AND TABLE_NAME = {is_view}");
+        found.without_definer +=
+            number(&rows(sql, &of_one(DEFINERS, "o.TABLE_SCHEMA NOT IN ('mysql', 'sys')", &one))?)?;
+        found.invalid.extend(
+            names(rows(sql, &of_one(INVALID, "TABLE_SCHEMA NOT IN ('mysql', 'sys')", &one))?)
+                .map(Value::from),
+        );
+    }
+    found.invalid.truncate(20);
+    Ok(found)
+}
+
+fn is_view(row: &Row) -> bool {
+    row.get(1).and_then(Option::as_deref) == Some("VIEW")
+}
+
+/// A statement about all views as one about a single one.
+fn of_one(statement: &str, of_all: &str, of_one: &str) -> String {
+    statement.replacen(of_all, of_one, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::{Sql, SqlError, Table};
+    use std::time::Duration;
+
+    /// A server with a schema of two tables and one view; it notes the statements.
+    #[derive(Default)]
+    struct Server(Vec<String>);
+    impl Sql for Server {
+        fn table(&mut self, sql: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+            self.0.push(sql.to_owned());
+            let rows: &[&[&str]] = match sql {
+                s if s.contains("SCHEMATA") => &[&["shop"]],
+                s if s.starts_with("SHOW FULL TABLES") => {
+                    &[&["a", "BASE TABLE"], &["b", "BASE TABLE"], &["v", "VIEW"]]
+                }
+                s if s.contains("COUNT(*)") => &[&["1"]],
+                _ => &[&["shop.v"]],
+            };
+            let row = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
+            Ok(Table { columns: vec![], rows: rows.iter().map(row).collect() })
+        }
+    }
+
+    #[test]
+    fn a_server_without_a_dictionary_is_asked_for_each_view_by_its_name() {
+        let mut server = Server::default();
+        let mut sql = ReadOnly::new(&mut server);
+        let found = listed(&mut sql).unwrap();
+        assert_eq!((found.without_definer, found.invalid), (1, vec![Value::from("shop.v")]));
+        let of_tables = server.0.iter().filter(|s| s.contains(".TABLES") || s.contains(".VIEWS"));
+        for statement in of_tables {
+            assert!(statement.contains("TABLE_SCHEMA = 'shop' AND TABLE_NAME = 'v'"), "{statement}");
+        }
+    }
+}
