@@ -32,7 +32,7 @@ impl Certificate {
     }
 
     /// What is signed from the validity on, and what follows all that is signed.
-    fn from_validity(&self) -> Option<(&[u8], &[u8])> {
+    fn validity_on(&self) -> Option<(&[u8], &[u8])> {
         let (_, certificate, _) = part(&self.0)?;
         let (_, signed, signature) = part(certificate)?;
         let (tag, _, after) = part(signed)?;
@@ -44,14 +44,14 @@ impl Certificate {
 
     /// The end of the validity, in UTC.
     pub fn not_after(&self) -> Option<PrimitiveDateTime> {
-        let (SEQUENCE, times, _) = part(self.from_validity()?.0)? else { return None };
+        let (SEQUENCE, times, _) = part(self.validity_on()?.0)? else { return None };
         let (_, _, end) = part(times)?;
         instant(part(end)?)
     }
 
     /// The hash of its signature where that is md5 or sha1, and `other`.
     pub fn hash(&self) -> Option<&'static str> {
-        let (_, algorithm, _) = part(self.from_validity()?.1)?;
+        let (_, algorithm, _) = part(self.validity_on()?.1)?;
         Some(match algorithm {
             id if id.starts_with(&RSA_MD5) => "md5",
             id if id.starts_with(&RSA_SHA1) || id.starts_with(&ECDSA_SHA1) => "sha1",
@@ -62,7 +62,7 @@ impl Certificate {
     /// The host names that it is for: its alternative names, or, where it has none, its common name.
     pub fn names(&self) -> Option<Vec<String>> {
         const DNS_NAME: u8 = 0x82;
-        let (_, _, subject) = part(self.from_validity()?.0)?;
+        let (_, _, subject) = part(self.validity_on()?.0)?;
         let (_, subject, rest) = part(subject)?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if let Some(mut names) = behind(rest, &ALTERNATIVE_NAMES).and_then(alternative) {

@@ -216,14 +216,11 @@ fn tables(words: &[String]) -> BTreeSet<(Option<String>, String)> {
             && ["INSERT", "REPLACE", "IGNORE", "DELAYED", "LOW_PRIORITY", "HIGH_PRIORITY"]
                 .iter()
                 .any(|verb| is(words, at - 1, verb));
-        let named = if writes || is(words, at, "UPDATE") || is(words, at, "JOIN") {
-            name(words, at + 1)
-        } else if is(words, at, "FROM") && !of_function(words, at) {
-            name(words, at + 1)
-        } else {
-            None
-        };
-        let Some((schema, table)) = named else { continue };
+        let names = writes
+            || is(words, at, "UPDATE")
+            || is(words, at, "JOIN")
+            || is(words, at, "FROM") && !of_function(words, at);
+        let Some((schema, table)) = names.then(|| name(words, at + 1)).flatten() else { continue };
         // UPDATE is a verb where SET follows, and else part of FOR UPDATE or ON UPDATE.
         let after = at + if schema.is_some() { 4 } else { 2 };
         let is_update = !is(words, at, "UPDATE") || (after..after + 3).any(|at| is(words, at, "SET"));
