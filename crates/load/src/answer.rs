@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use mydyno_wire::envelope::Envelope;
-use mydyno_wire::packet::Assembler;
+use mydyno_wire::packet::{Assembler, misnumbered};
 use mydyno_wire::reply::{PrepareReader, Prepared, Progress, Reply, ReplyParser, ResultReader, ResultSink};
 use mydyno_workload::Fault;
 use mydyno_workload::session::Answer;
@@ -169,19 +169,28 @@ pub struct Preparing {
     reader: PrepareReader,
     /// Number that the next packet must have.
     sequence: u8,
+    is_first: bool,
+    misnumbered: bool,
 }
 
 impl Preparing {
     pub fn new(reader: PrepareReader, sequence: u8) -> Self {
-        Self { packets: Assembler::new(MAX_PACKET_BYTES), reader, sequence }
+        let packets = Assembler::new(MAX_PACKET_BYTES);
+        Self { packets, reader, sequence, is_first: true, misnumbered: false }
+    }
+
+    /// Whether an answer whose first packet had a wrong sequence number was accepted.
+    pub fn is_misnumbered(&self) -> bool {
+        self.misnumbered
     }
 
     fn next(&mut self) -> Result<Option<Prepared>, WireError> {
         while let Some(packet) = self.packets.next(STATE)? {
-            if packet.sequence != self.sequence && packet.payload.first() != Some(&0xFF) {
-                let detail = format!("number {} instead of {}", packet.sequence, self.sequence);
-                return Err(WireError::protocol("out of sequence", STATE, detail));
-            }
+            let is_first = std::mem::replace(&mut self.is_first, false);
+            let first_byte = packet.payload.first().copied();
+            let odd = misnumbered(packet.first_sequence(), self.sequence, is_first, first_byte);
+            self.misnumbered |=
+                odd.map_err(|detail| WireError::protocol("out of sequence", STATE, detail))?;
             self.sequence = packet.sequence.wrapping_add(1);
             if let Some(prepared) = self.reader.packet(packet.payload)? {
                 return Ok(Some(prepared));

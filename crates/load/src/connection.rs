@@ -371,8 +371,9 @@ impl<T: Transport> Session for Connection<'_, T> {
         self.statement = TEXT;
         self.post(&packet, None);
         let reader = PrepareReader::new(&self.keeping.session);
-        let decoder = Preparing::new(reader, sequence);
-        let prepared = Exchange { connection: &mut *self, decoder }.await;
+        let mut decoder = Preparing::new(reader, sequence);
+        let prepared = Exchange { connection: &mut *self, decoder: &mut decoder }.await;
+        self.shared.recorder.borrow_mut().misnumbered += u64::from(decoder.is_misnumbered());
         self.late.add(prepared, spec)
     }
 

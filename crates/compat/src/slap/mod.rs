@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use generate::{Key, Query};
 use load::Load;
+use mydyno_wire::target::Environment;
 use options::Given;
 use report::Outcome;
 use server::Control;
@@ -25,7 +26,8 @@ use crate::sysbench::histogram::Histogram;
 /// not known or lack a value.
 pub fn run(args: &[String], streams: &Streams) -> u8 {
     let refuse = |message: &str| streams.errors(format!("mysqlslap: {message}\n").as_bytes());
-    let given = match Given::read(args) {
+    let environment = Environment::current();
+    let given = match Given::read(args, &environment) {
         Ok(given) => given,
         Err(refused) => {
             refuse(&refused.message);
@@ -41,7 +43,7 @@ pub fn run(args: &[String], streams: &Streams) -> u8 {
         streams.output(version.as_bytes());
         return 0;
     }
-    let settings = match Settings::new(&given) {
+    let settings = match Settings::new(&given, &environment) {
         Ok(settings) => Arc::new(settings),
         Err(refused) => {
             refuse(&refused.message);

@@ -1,9 +1,9 @@
 //! Options of mysqlslap: names, letters, forms, the command line and option files.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use mydyno_wire::target::{Line, parse_option_file};
+use mydyno_wire::target::{Entry, Environment, TargetOptions, option_entries};
 
 /// Whether an option has a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,8 @@ pub(crate) const OPTIONS: &[Row] = &[
 ];
 
 /// Groups of option files that count.
-const GROUPS: [&str; 5] = ["mysqlslap", "mariadb-slap", "client", "client-server", "client-mariadb"];
+pub(crate) const GROUPS: &[&str] =
+    &["mysqlslap", "mariadb-slap", "client", "client-server", "client-mariadb"];
 
 /// Why a command line was refused: the line for the error stream, and the exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +108,12 @@ pub(crate) struct Refused {
 /// Options with their values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Given {
+    /// Of the option files and of the command line, which wins.
     values: BTreeMap<&'static str, Option<String>>,
+    /// Of the command line alone.
+    typed: BTreeMap<&'static str, Option<String>>,
+    /// The last of port, socket and protocol on the command line, which decides how the server is reached.
+    last_address: Option<&'static str>,
     /// How often `--verbose` was given.
     pub(crate) verbose: u32,
 }
@@ -116,19 +122,33 @@ impl Given {
     /// Reads option files and then the command line, which wins.
     ///
     /// # Errors
-    /// An option that is not known or lacks its value.
-    pub(crate) fn read(args: &[String]) -> Result<Self, Refused> {
+    /// An option that is not known or lacks its value; a file that cannot be read.
+    pub(crate) fn read(args: &[String], environment: &Environment) -> Result<Self, Refused> {
         let mut line = Self::default();
         line.read_words(args)?;
-        let mut given = Self::default();
-        if !line.is_on("no-defaults") {
-            for (path, text) in line.files() {
-                given.read_file(&path, &text)?;
-            }
-        }
+        let mut given = Self { typed: line.values, ..Self::default() };
+        let last_address = line.last_address;
+        let entries = option_entries(&given.places(), environment).map_err(|errors| {
+            let message = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            Refused { message, status: 1 }
+        })?;
+        entries.iter().try_for_each(|entry| given.take(entry))?;
         given.verbose = 0;
         given.read_words(args)?;
-        Ok(given)
+        Ok(Self { last_address, ..given })
+    }
+
+    /// Where option files are, and which of their groups count.
+    pub(crate) fn places(&self) -> TargetOptions {
+        let path = |name: &str| self.typed(name).map(PathBuf::from);
+        TargetOptions {
+            defaults_file: path("defaults-file"),
+            defaults_extra_file: path("defaults-extra-file"),
+            defaults_group_suffix: self.typed("defaults-group-suffix").map(str::to_owned),
+            no_defaults: self.typed.contains_key("no-defaults"),
+            groups: GROUPS,
+            ..TargetOptions::default()
+        }
     }
 
     fn read_words(&mut self, args: &[String]) -> Result<(), Refused> {
@@ -198,50 +218,36 @@ impl Given {
             })?),
             (_, joined) => joined,
         };
-        if name == "verbose" {
-            self.verbose += 1;
+        match name {
+            "verbose" => self.verbose += 1,
+            "port" | "socket" | "protocol" => self.last_address = Some(name),
+            _ => {}
         }
         self.values.insert(name, value);
         Ok(())
     }
 
-    /// Option files that are there, in the order in which they are read.
-    fn files(&self) -> Vec<(PathBuf, String)> {
-        let home = std::env::var_os("HOME").map(PathBuf::from);
-        let mut paths = vec![PathBuf::from("/etc/my.cnf"), PathBuf::from("/etc/mysql/my.cnf")];
-        paths.extend(self.text("defaults-extra-file").map(PathBuf::from));
-        paths.extend(home.map(|home| home.join(".my.cnf")));
-        if let Some(only) = self.text("defaults-file") {
-            paths = vec![PathBuf::from(only)];
+    /// Takes an option of a file. Options of the groups of all clients that are not known here belong to others.
+    fn take(&mut self, entry: &Entry) -> Result<(), Refused> {
+        let value = entry.value.as_ref().map(|value| value.as_str().to_owned());
+        let own = ["mysqlslap", "mariadb-slap"].iter().any(|group| entry.group.starts_with(group));
+        match self.set_long(&entry.name, value, || None) {
+            Err(refused) if own && !entry.loose => {
+                let message = format!("{}, line {}: {}", entry.path.display(), entry.line, refused.message);
+                Err(Refused { message, ..refused })
+            }
+            _ => Ok(()),
         }
-        paths
-            .into_iter()
-            .filter_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?)))
-            .collect()
     }
 
-    /// Takes the groups that count. Options of the groups of all clients that are not known here belong to others.
-    fn read_file(&mut self, path: &Path, text: &str) -> Result<(), Refused> {
-        let lines = parse_option_file(text.as_bytes(), path).map_err(|(line, problem)| Refused {
-            message: format!("{}, line {line}: {problem}", path.display()),
-            status: 1,
-        })?;
-        for line in lines {
-            let Line::Option(entry) = line else { continue };
-            if !GROUPS.contains(&entry.group.as_str()) {
-                continue;
-            }
-            let value = entry.value.as_ref().map(|value| value.as_str().to_owned());
-            let own = ["mysqlslap", "mariadb-slap"].contains(&entry.group.as_str());
-            match self.set_long(&entry.name, value, || None) {
-                Err(refused) if own && !entry.loose => {
-                    let message = format!("{}, line {}: {}", path.display(), entry.line, refused.message);
-                    return Err(Refused { message, ..refused });
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+    /// The last of port, socket and protocol on the command line.
+    pub(crate) fn last_address(&self) -> Option<&'static str> {
+        self.last_address
+    }
+
+    /// The value that an option has on the command line.
+    pub(crate) fn typed(&self, name: &str) -> Option<&str> {
+        self.typed.get(name)?.as_deref()
     }
 
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
@@ -323,7 +329,7 @@ mod tests {
     fn read(line: &str) -> Result<Given, Refused> {
         let words: Vec<String> =
             std::iter::once("--no-defaults").chain(line.split(' ')).map(str::to_owned).collect();
-        Given::read(&words)
+        Given::read(&words, &Environment::current())
     }
 
     #[test]
@@ -352,14 +358,24 @@ mod tests {
 
     #[test]
     fn groups_of_option_files_count_and_others_do_not() {
-        let mut given = Given::default();
-        let text =
-            "[client]\nuser=app\nmax_allowed_packet=1M\n[mysqlslap]\nconcurrency = 7\n[mysqld]\nport=1\n";
-        given.read_file(Path::new("f"), text).unwrap();
-        assert_eq!(
-            (given.text("user"), given.text("concurrency"), given.text("port")),
-            (Some("app"), Some("7"), None)
-        );
-        assert!(given.read_file(Path::new("f"), "[mysqlslap]\nfoo=1").is_err());
+        let folder = tempfile::tempdir().unwrap();
+        let environment = Environment {
+            variables: BTreeMap::new(),
+            root: folder.path().to_owned(),
+            home: None,
+            user: "u".to_owned(),
+            folder: "/".into(),
+        };
+        std::fs::create_dir_all(folder.path().join("etc/conf.d")).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("etc/my.cnf", "[client]\nuser=app\nmax_allowed_packet=1M\n!includedir /etc/conf.d\n");
+        write("etc/conf.d/a.cnf", "[mysqlslap]\nconcurrency = 7\n[mysqld]\nport=1\n");
+        let given = Given::read(&["-c8".to_owned()], &environment).unwrap();
+        assert_eq!((given.text("user"), given.typed("user")), (Some("app"), None));
+        assert_eq!((given.text("concurrency"), given.typed("concurrency")), (Some("8"), Some("8")));
+        assert_eq!(given.text("port"), None);
+        assert_eq!(Given::read(&[], &environment).unwrap().text("concurrency"), Some("7"));
+        write("etc/conf.d/a.cnf", "[mysqlslap]\nfoo=1");
+        assert!(Given::read(&[], &environment).is_err());
     }
 }

@@ -60,7 +60,7 @@ impl Settings {
     ///
     /// # Errors
     /// The first that is not possible.
-    pub(super) fn new(given: &Given) -> Result<Self, Refused> {
+    pub(super) fn new(given: &Given, environment: &Environment) -> Result<Self, Refused> {
         let generates = given.is_on("auto-generate-sql");
         if generates && (given.has("query") || given.has("create")) {
             return Err(refused(
@@ -72,7 +72,7 @@ impl Settings {
         let word = |name: &str| given.text(name).map(str::to_owned);
         let schema = word("create-schema").unwrap_or_else(|| "mysqlslap".to_owned());
         let settings = Self {
-            connect: connect(given)?,
+            connect: connect(given, environment)?,
             schema,
             create: statements("create")?,
             queries: statements("query")?,
@@ -211,18 +211,27 @@ fn shape(given: &Given) -> Result<Shape, Refused> {
     })
 }
 
-fn connect(given: &Given) -> Result<ConnectOptions, Refused> {
+/// Host, port, socket and protocol of the command line win over those of option files, which [`resolve`] reads again. The last of
+/// port, socket and protocol says how `localhost` is reached; another host is reached by TCP.
+fn connect(given: &Given, environment: &Environment) -> Result<ConnectOptions, Refused> {
     let word = |name: &str| given.text(name).map(str::to_owned);
     let path = |name: &str| given.text(name).map(PathBuf::from);
-    let port = match given.text("port") {
+    let port = match given.typed("port") {
         None => None,
         Some(text) => Some(text.parse::<u16>().map_err(|_| refused(format!("--port={text} is no port")))?),
     };
-    let protocol = match given.text("protocol").map(str::to_ascii_lowercase).as_deref() {
+    let protocol = match given.typed("protocol").map(str::to_ascii_lowercase).as_deref() {
         None => None,
         Some("tcp") => Some(Protocol::Tcp),
         Some("socket") => Some(Protocol::Socket),
         Some(other) => return Err(refused(format!("--protocol={other}: give tcp or socket"))),
+    };
+    let is_elsewhere = given.text("host").is_some_and(|host| !host.eq_ignore_ascii_case("localhost"));
+    let protocol = match given.last_address() {
+        _ if is_elsewhere => Some(Protocol::Tcp),
+        Some("port") => Some(Protocol::Tcp),
+        Some("socket") => Some(Protocol::Socket),
+        _ => protocol,
     };
     let ssl_mode = match (given.has("ssl"), given.is_on("ssl"), given.is_on("ssl-verify-server-cert")) {
         (_, _, true) => Some(TlsMode::VerifyIdentity),
@@ -230,24 +239,23 @@ fn connect(given: &Given) -> Result<ConnectOptions, Refused> {
         _ => None,
     };
     let options = TargetOptions {
-        host: word("host"),
+        host: given.typed("host").map(str::to_owned),
         port,
-        socket: path("socket"),
+        socket: given.typed("socket").filter(|_| !is_elsewhere).map(PathBuf::from),
         protocol,
         user: word("user"),
         password: word("password").filter(|word| !word.is_empty()).map(Into::into),
-        defaults_file: path("defaults-file"),
-        defaults_extra_file: path("defaults-extra-file"),
-        defaults_group_suffix: word("defaults-group-suffix"),
-        no_defaults: given.is_on("no-defaults"),
         ssl_mode,
         ssl_ca: path("ssl-ca"),
         ssl_cert: path("ssl-cert"),
         ssl_key: path("ssl-key"),
-        compression: given.is_on("compress").then(|| vec![Compression::Zlib]),
-        ..TargetOptions::default()
+        compression: given.has("compress").then(|| match given.is_on("compress") {
+            true => vec![Compression::Zlib],
+            false => Vec::new(),
+        }),
+        ..given.places()
     };
-    let mut connect = resolve(&options, &Environment::current())
+    let mut connect = resolve(&options, environment)
         .map_err(|errors| refused(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
     connect.multi_statements = true;
     connect.read_timeout = None;
@@ -256,12 +264,52 @@ fn connect(given: &Given) -> Result<ConnectOptions, Refused> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use mydyno_wire::Endpoint;
+
     use super::*;
 
     fn settings(line: &str) -> Result<Settings, String> {
         let words: Vec<String> =
             std::iter::once("--no-defaults").chain(line.split(' ')).map(str::to_owned).collect();
-        Settings::new(&Given::read(&words).unwrap()).map_err(|refused| refused.message)
+        let environment = Environment::current();
+        Settings::new(&Given::read(&words, &environment).unwrap(), &environment)
+            .map_err(|refused| refused.message)
+    }
+
+    #[test]
+    fn an_address_of_the_command_line_wins_over_a_socket_of_an_option_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = Environment {
+            variables: BTreeMap::new(),
+            root: folder.path().to_owned(),
+            home: None,
+            user: "u".to_owned(),
+            folder: "/".into(),
+        };
+        std::fs::create_dir(folder.path().join("etc")).unwrap();
+        let file = "[client]\nsocket=/s.sock\n[mysqlslap]\nport=3307\n";
+        std::fs::write(folder.path().join("etc/my.cnf"), file).unwrap();
+        let endpoint = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let given = Given::read(&words, &environment).unwrap();
+            Settings::new(&given, &environment).map(|settings| settings.connect.endpoint)
+        };
+        let tcp = |host: &str, port| Ok(Endpoint::Tcp { host: host.to_owned(), port });
+        let unix = |path: &str| Ok(Endpoint::Unix(path.into()));
+        assert_eq!(endpoint("-q x"), unix("/s.sock"));
+        assert_eq!(endpoint("-q x -h localhost"), unix("/s.sock"));
+        assert_eq!(endpoint("-q x -h 127.0.0.1"), tcp("127.0.0.1", 3307));
+        assert_eq!(endpoint("-q x -h 127.0.0.1 -P 3308"), tcp("127.0.0.1", 3308));
+        assert_eq!(endpoint("-q x -P 3308"), tcp("localhost", 3308));
+        assert_eq!(endpoint("-q x --protocol=tcp"), tcp("localhost", 3307));
+        assert_eq!(endpoint("-q x -S /t.sock"), unix("/t.sock"));
+        assert_eq!(endpoint("-q x -P 3308 -S /t.sock"), unix("/t.sock"));
+        assert_eq!(endpoint("-q x -S /t.sock -P 3308"), tcp("localhost", 3308));
+        assert_eq!(endpoint("-q x -S /t.sock -P 3308 --protocol=socket"), unix("/t.sock"));
+        assert_eq!(endpoint("-q x -h 127.0.0.1 -S /t.sock"), tcp("127.0.0.1", 3307));
+        assert_eq!(endpoint("-q x -h 127.0.0.1 --protocol=socket"), tcp("127.0.0.1", 3307));
     }
 
     #[test]

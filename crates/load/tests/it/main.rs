@@ -5,6 +5,7 @@ mod arrivals;
 #[allow(dead_code)]
 #[path = "../../../wire/tests/it/certificates.rs"]
 mod certificates;
+mod prepares;
 mod reconnecting;
 mod script;
 #[allow(dead_code)]

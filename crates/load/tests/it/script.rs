@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 pub enum Answer {
     /// OK.
     Whole,
-    /// OK with a wrong sequence number.
+    /// OK with a wrong sequence number; so is the first packet of the answer to a prepare.
     Misnumbered,
+    /// OK; the definitions of a prepared statement do not follow its first packet in their numbers.
+    Scattered,
     /// OK this many times on a connection, then half of an OK and a close at once.
     HalfThenClose {
         /// Whole answers before.
@@ -152,14 +154,16 @@ fn serve(mut stream: UnixStream, answer: Answer, state: &State) -> Option<()> {
             // COM_STMT_PREPARE: statement 1, no columns, as many parameters as there are question marks.
             0x16 => {
                 let params = command.iter().filter(|b| **b == b'?').count() as u8;
-                stream.write_all(&framed(1, &[0, 1, 0, 0, 0, 0, 0, params, 0, 0, 0, 0])).ok()?;
+                let first = if matches!(answer, Answer::Misnumbered) { 7 } else { 1 };
+                let next = if matches!(answer, Answer::Scattered) { 9 } else { first + 1 };
+                stream.write_all(&framed(first, &[0, 1, 0, 0, 0, 0, 0, params, 0, 0, 0, 0])).ok()?;
                 for n in 0..params {
                     let mut definition = vec![3];
                     definition.extend_from_slice(b"def\0\0\0\x01?\0\x0c\x3f\0\0\0\0\0\x08\0\0\0\0\0");
-                    stream.write_all(&framed(2 + n, &definition)).ok()?;
+                    stream.write_all(&framed(next + n, &definition)).ok()?;
                 }
                 if params > 0 {
-                    stream.write_all(&framed(2 + params, &[0xFE, 0, 0, 2, 0])).ok()?;
+                    stream.write_all(&framed(next + params, &[0xFE, 0, 0, 2, 0])).ok()?;
                 }
             }
             0x17 => {

@@ -11,7 +11,7 @@ use crate::envelope::{Codec, Envelope};
 use crate::error::WireError;
 use crate::net::{Socket, deadline_in};
 use crate::options::{ConnectOptions, TlsMode};
-use crate::packet::{Assembler, Packet, answer_sequence};
+use crate::packet::{Assembler, Packet, answer_sequence, misnumbered};
 use crate::session::Session;
 
 const RECEIVE_BYTES: usize = 16 << 10;
@@ -165,20 +165,10 @@ impl Channel {
         }
         let sequence = self.sequence;
         let packet = self.assembler.next(state)?.ok_or(GONE)?;
-        let first = packet.sequence.wrapping_sub((packet.payload.len() / crate::packet::MAX_FRAME) as u8);
-        // Some servers that are neither MySQL nor MariaDB do not restart the count for an answer, and other clients
-        // accept that. A request for a local file is none of their answers.
         let is_first = std::mem::replace(&mut self.is_first, false);
-        if first != sequence && is_first && packet.payload.first().is_some_and(|first| *first < 0xFB) {
-            self.misnumbered += 1;
-        // A server that closes the connection counts from 0.
-        } else if first != sequence && packet.payload.first() != Some(&0xFF) {
-            return Err(WireError::protocol(
-                "out of sequence",
-                state,
-                format!("number {first} instead of {sequence}"),
-            ));
-        }
+        let odd = misnumbered(packet.first_sequence(), sequence, is_first, packet.payload.first().copied());
+        self.misnumbered +=
+            u64::from(odd.map_err(|detail| WireError::protocol("out of sequence", state, detail))?);
         self.sequence = packet.sequence.wrapping_add(1);
         Ok(packet)
     }

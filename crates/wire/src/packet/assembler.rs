@@ -17,6 +17,13 @@ pub struct Packet<'a> {
     pub payload: &'a [u8],
 }
 
+impl Packet<'_> {
+    /// Sequence number of its first frame.
+    pub fn first_sequence(&self) -> u8 {
+        self.sequence.wrapping_sub((self.payload.len() / MAX_FRAME) as u8)
+    }
+}
+
 /// Collects received bytes and returns complete packets. It stores at most one packet of the given size and the bytes
 /// received behind it, whatever size a packet claims.
 #[derive(Debug)]

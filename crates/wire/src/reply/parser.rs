@@ -4,7 +4,7 @@ use super::stash::{Head, keep_error};
 use super::{Expect, HeaderForm, Progress, Reply};
 use crate::capability::{Capabilities, status};
 use crate::error::WireError;
-use crate::packet::{HEADER, MAX_FRAME, OkPacket, parse_error};
+use crate::packet::{HEADER, MAX_FRAME, OkPacket, misnumbered, parse_error};
 use crate::session::Session;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,17 +294,13 @@ impl ReplyParser {
         }))
     }
 
-    /// Errors of a server that closes the connection count from 0, and the first packet of an answer (OK, or the number of columns) may have
-    /// any number: some servers that are neither MySQL nor MariaDB go on counting from one answer to the next. Everything
-    /// else must follow its predecessor.
+    /// As [`misnumbered`] has it; whether the frame begins an answer is known by the state.
     #[cold]
     fn out_of_sequence(&mut self, number: u8, prefix: &[u8]) -> Result<(), WireError> {
-        let is_answer = self.state == State::First && prefix.first().is_some_and(|first| *first < 0xFB);
-        if is_answer || prefix.first() == Some(&0xFF) {
-            self.misnumbered |= is_answer;
-            return Ok(());
-        }
-        Err(self.invalid("out of sequence", &format!("number {number} instead of {}", self.sequence)))
+        let is_first = self.state == State::First;
+        let odd = misnumbered(number, self.sequence, is_first, prefix.first().copied());
+        self.misnumbered |= odd.map_err(|detail| self.invalid("out of sequence", &detail))?;
+        Ok(())
     }
 
     #[cold]

@@ -7,7 +7,7 @@ use super::{Environment, TargetError, TargetOptions, login_path};
 
 /// Files that are read wherever a client is installed, in this order.
 const SYSTEM: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
-/// Groups that count; which is later in a file wins, whatever its group.
+/// Groups that count where the options name none; which is later in a file wins, whatever its group.
 const GROUPS: [&str; 6] = ["client", "client-server", "client-mariadb", "mysql", "mariadb-client", "mydyno"];
 /// How deep files may include each other, as in the clients.
 const MAX_DEPTH: usize = 10;
@@ -49,7 +49,8 @@ pub(super) fn read(
         .clone()
         .or_else(|| environment.variable("MARIADB_GROUP_SUFFIX"))
         .or_else(|| environment.variable("MYSQL_GROUP_SUFFIX"));
-    let mut groups: Vec<String> = GROUPS.iter().map(|g| (*g).to_owned()).collect();
+    let counting = if options.groups.is_empty() { &GROUPS[..] } else { options.groups };
+    let mut groups: Vec<String> = counting.iter().map(|g| (*g).to_owned()).collect();
     if let Some(login_path) = &options.login_path {
         groups.push(login_path.clone());
     }

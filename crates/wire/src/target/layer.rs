@@ -86,8 +86,9 @@ impl Layer {
             (None, None) => (self.password, self.password_file),
             given => given,
         };
-        // A host that was typed stands for itself: how the weaker layers reach theirs says nothing about it.
-        let protocol = if top.host_typed || top.socket_typed { None } else { self.protocol };
+        // An address that was typed stands for itself: how the weaker layers reach theirs says nothing about it.
+        let typed = top.host_typed || top.port_typed || top.socket_typed;
+        let protocol = if typed { None } else { self.protocol };
         Self {
             host: top.host.or(self.host),
             port: top.port.or(self.port),

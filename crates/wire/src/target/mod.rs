@@ -91,6 +91,21 @@ pub struct TargetOptions {
     pub connect_timeout: Option<Duration>,
     /// `--read-timeout`.
     pub read_timeout: Option<Duration>,
+    /// Groups of option files that count; none stand for those of the clients and of this program.
+    pub groups: &'static [&'static str],
+}
+
+/// The options of the option files and login paths that count, the weakest first.
+///
+/// # Errors
+/// All files that cannot be read, and all their mistakes.
+pub fn option_entries(
+    options: &TargetOptions,
+    environment: &Environment,
+) -> Result<Vec<Entry>, Vec<TargetError>> {
+    let mut errors = Vec::new();
+    let entries = files::read(options, environment, &mut Vec::new(), &mut errors);
+    if errors.is_empty() { Ok(entries) } else { Err(errors) }
 }
 
 /// Resolves a target.

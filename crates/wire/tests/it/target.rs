@@ -113,6 +113,22 @@ fn localhost_means_the_socket_unless_a_port_or_a_protocol_says_otherwise() {
 }
 
 #[test]
+fn a_protocol_or_socket_of_a_file_does_not_bind_an_address_that_was_typed() {
+    let file = "[client]\nsocket=/s/a.sock\nprotocol=socket\nhost=db1\n[tool]\nport=3313\n";
+    let world = World::new().file("/etc/my.cnf", file);
+    let with = |host: Option<&str>, port, groups| {
+        let options = TargetOptions { host: host.map(Into::into), port, groups, ..TargetOptions::default() };
+        world.resolve(&options).endpoint
+    };
+    assert_eq!(with(None, None, &[]), unix("/s/a.sock"));
+    assert_eq!(with(Some("127.0.0.1"), None, &[]), tcp("127.0.0.1", 3306));
+    assert_eq!(with(None, Some(3312), &[]), tcp("db1", 3312));
+    // Only the groups that are named count.
+    assert_eq!(with(Some("127.0.0.1"), None, &["client", "tool"]), tcp("127.0.0.1", 3313));
+    assert_eq!(with(Some("localhost"), None, &["tool"]), unix("/run/mysqld/mysqld.sock"));
+}
+
+#[test]
 fn the_stronger_place_wins() {
     let variables = World::new()
         .variable("MYSQL_HOST", "env")

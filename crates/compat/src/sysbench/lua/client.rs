@@ -6,7 +6,7 @@ use mydyno_load::fibers::{Line, elsewhere};
 use mydyno_wire::command;
 use mydyno_wire::envelope::Envelope;
 use mydyno_wire::execute;
-use mydyno_wire::packet::Assembler;
+use mydyno_wire::packet::{Assembler, answer_sequence, misnumbered};
 use mydyno_wire::reply::{Expect, PrepareReader, Prepared, ResultReader, ResultSink};
 use mydyno_wire::{Client, Column, ConnectOptions, Session, Value, WireError};
 
@@ -29,6 +29,8 @@ pub(super) struct ScriptClient {
     envelope: Option<Box<Envelope>>,
     assembler: Assembler,
     out: Vec<u8>,
+    /// Number that the next packet of an answer must have.
+    sequence: u8,
     lost: bool,
 }
 
@@ -45,13 +47,14 @@ impl ScriptClient {
             opened.ok_or_else(|| failed(std::io::ErrorKind::OutOfMemory.into()))??;
         let line = Line::new(socket).map_err(failed)?;
         let assembler = Assembler::new(options.max_packet_bytes);
-        Ok(Self { line, session, envelope, assembler, out: Vec::new(), lost: false })
+        Ok(Self { line, session, envelope, assembler, out: Vec::new(), sequence: 0, lost: false })
     }
 
     fn send(&mut self, answered: bool) -> Result<(), WireError> {
         if self.lost {
             return Err(WireError::Closed { state: ANSWER, remedy: "connect again" });
         }
+        self.sequence = answer_sequence(&self.out);
         let sealed = match &mut self.envelope {
             None => None,
             Some(envelope) => {
@@ -74,13 +77,22 @@ impl ScriptClient {
         &mut self,
         mut take: impl FnMut(&[u8]) -> Result<Option<T>, WireError>,
     ) -> Result<T, WireError> {
+        let mut is_first = true;
         let answered = loop {
             match self.assembler.next(ANSWER) {
-                Ok(Some(packet)) => match take(packet.payload) {
-                    Ok(Some(answer)) => break Ok(answer),
-                    Ok(None) => continue,
-                    Err(error) => break Err(error),
-                },
+                Ok(Some(packet)) => {
+                    let first_byte = packet.payload.first().copied();
+                    let odd = misnumbered(packet.first_sequence(), self.sequence, is_first, first_byte);
+                    if let Err(detail) = odd {
+                        break Err(WireError::protocol("out of sequence", ANSWER, detail));
+                    }
+                    (self.sequence, is_first) = (packet.sequence.wrapping_add(1), false);
+                    match take(packet.payload) {
+                        Ok(Some(answer)) => break Ok(answer),
+                        Ok(None) => continue,
+                        Err(error) => break Err(error),
+                    }
+                }
                 Ok(None) => {}
                 Err(error) => break Err(error),
             }
