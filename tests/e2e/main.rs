@@ -15,6 +15,7 @@ mod command_lines;
 mod compare;
 mod compat;
 mod compat_fileio;
+mod compat_many;
 mod compat_people;
 mod compat_twins;
 mod config_file;

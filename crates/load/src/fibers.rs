@@ -12,13 +12,13 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use mydyno_model::plan::Backend;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::net::EventLoop;
-use crate::sys::EventFd;
+use crate::sys::{self, EventFd};
 use crate::transport::OPENED;
 use crate::waiting::Timers;
 
@@ -70,6 +70,8 @@ struct Worker {
     switch: Cell<*const Switch>,
     /// Fibers that have come to the meeting point.
     met: RefCell<Vec<usize>>,
+    /// By fiber: the lowest address of its stack.
+    limits: RefCell<Vec<usize>>,
 }
 
 impl Worker {
@@ -114,6 +116,7 @@ pub fn run(backend: Backend, bodies: Vec<Box<dyn FnOnce()>>, met: impl FnOnce())
         at_work: Cell::new(0),
         switch: Cell::new(std::ptr::null()),
         met: RefCell::default(),
+        limits: RefCell::default(),
     });
     let mut fibers = Vec::with_capacity(bodies.len());
     for (number, body) in bodies.into_iter().enumerate() {
@@ -123,7 +126,9 @@ pub fn run(backend: Backend, bodies: Vec<Box<dyn FnOnce()>>, met: impl FnOnce())
             of_fiber.switch.set(switch);
             body();
         };
-        fibers.push(Some(Coroutine::with_stack(DefaultStack::new(STACK_BYTES)?, run)));
+        let stack = DefaultStack::new(STACK_BYTES)?;
+        worker.limits.borrow_mut().push(stack.limit().get());
+        fibers.push(Some(Coroutine::with_stack(stack, run)));
     }
     let ended = drive(&worker, &mut fibers, met);
     // A fiber that is under way stands in the middle of calls that nothing may unwind.
@@ -196,6 +201,21 @@ pub fn meet() {
     }
 }
 
+/// Gives back the memory of the stack that deeper calls have used before; outside of a fiber it does nothing. For fibers that wait
+/// long, or are many, after work that goes deep.
+pub fn trim_stack() {
+    let Some(worker) = current() else { return };
+    let Some(limit) = worker.limits.borrow().get(worker.at_work.get()).copied() else { return };
+    let here = 0_u8;
+    let below = std::ptr::from_ref(&here).addr() - CALL_BYTES;
+    // SAFETY: the stack is that of the fiber at work, the caller. It grows downward, and what lies that far below this call is in
+    // use by nobody but for the call itself, which needs less.
+    unsafe { sys::discard(limit, below) };
+}
+
+/// More than a system call needs of a stack.
+const CALL_BYTES: usize = 2 << 10;
+
 /// Waits so long.
 pub fn sleep(time: Duration) {
     let Some(worker) = current() else {
@@ -205,6 +225,33 @@ pub fn sleep(time: Duration) {
     let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     worker.timers.set(worker.clock.now_ns().saturating_add(ns), worker.at_work.get());
     worker.wait();
+}
+
+/// Wakes a fiber that parks, from any thread.
+#[derive(Debug)]
+pub struct Waker {
+    mailbox: Arc<Mailbox>,
+    fiber: usize,
+}
+
+impl Waker {
+    /// Lets the fiber go on.
+    pub fn wake(self) {
+        self.mailbox.wake(self.fiber);
+    }
+}
+
+/// What wakes the fiber at work; `None` outside of a fiber.
+pub fn waker() -> Option<Waker> {
+    let worker = current()?;
+    Some(Waker { mailbox: Arc::clone(&worker.mailbox), fiber: worker.at_work.get() })
+}
+
+/// Waits for the one [`Waker`] that was made before; outside of a fiber it returns at once.
+pub fn park() {
+    if let Some(worker) = current() {
+        worker.wait();
+    }
 }
 
 /// Does what blocks in another thread while other fibers go on; outside of a fiber, in this thread. `None` where no thread can

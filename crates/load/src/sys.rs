@@ -219,3 +219,17 @@ pub fn sleep(ns: u64) {
     // SAFETY: `time` is valid for reading, and no address is passed for the remaining time.
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
 }
+
+/// Gives the memory of whole pages between two addresses back; they read as zeros from then on. The first address is one of a page.
+///
+/// # Safety
+/// Nobody uses what lies between them.
+pub unsafe fn discard(from: usize, to: usize) {
+    // SAFETY: takes no pointers.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let to = to & !(page - 1);
+    if from < to {
+        // SAFETY: as the caller says. A failure leaves the memory as it is.
+        unsafe { libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_DONTNEED) };
+    }
+}

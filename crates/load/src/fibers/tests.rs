@@ -112,3 +112,38 @@ fn large_packets_and_the_end_of_a_connection_come_through() {
         assert_eq!(received.get(), 1 << 20);
     }
 }
+
+/// Writes into 100 KiB of the stack; the sum of what was written.
+#[inline(never)]
+fn deep(levels: u8) -> u64 {
+    let block = std::hint::black_box([levels; 10 << 10]);
+    let below = if levels > 0 { deep(levels - 1) } else { 0 };
+    below + block.iter().map(|byte| u64::from(*byte)).sum::<u64>()
+}
+
+#[test]
+fn a_trimmed_stack_keeps_what_is_in_use_and_grows_again() {
+    trim_stack();
+    for backend in backends() {
+        let sums = Rc::new(RefCell::new(Vec::new()));
+        let bodies: Bodies = (0..20_u64)
+            .map(|number| {
+                let sums = Rc::clone(&sums);
+                Box::new(move || {
+                    let kept = std::hint::black_box([number; 100]);
+                    let before = deep(9);
+                    trim_stack();
+                    meet();
+                    trim_stack();
+                    sleep(Duration::from_millis(1));
+                    assert_eq!(deep(9), before);
+                    sums.borrow_mut().push(kept.iter().sum::<u64>() / 100);
+                }) as Box<dyn FnOnce()>
+            })
+            .collect();
+        run(backend, bodies, || {}).unwrap();
+        let mut sums = sums.take();
+        sums.sort_unstable();
+        assert_eq!(sums, (0..20).collect::<Vec<u64>>());
+    }
+}

@@ -1,5 +1,5 @@
 //! Functions that scripts call through `ffi`, so that LuaJIT compiles the calls: random numbers, statements, events. Their
-//! declarations stand in `lua/prelude.lua`.
+//! declarations stand in `lua/prelude/ffi_calls.lua`.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -31,21 +31,22 @@ pub(super) struct Api {
 
 /// An answer as scripts read it.
 #[repr(C)]
-struct LuaAnswer {
-    columns: f64,
-    rows: f64,
-    serial: f64,
+#[derive(Default)]
+pub(super) struct LuaAnswer {
+    pub(super) columns: f64,
+    pub(super) rows: f64,
+    pub(super) serial: f64,
 }
 
 /// A parameter as scripts write it.
 #[repr(C)]
-struct LuaParam {
-    number: i64,
-    real: f64,
-    bytes: *const u8,
-    length: u32,
+pub(super) struct LuaParam {
+    pub(super) number: i64,
+    pub(super) real: f64,
+    pub(super) bytes: *const u8,
+    pub(super) length: u32,
     /// 0 NULL, 1 `number`, 2 `real`, 3 `bytes`.
-    kind: u8,
+    pub(super) kind: u8,
 }
 
 /// A cell as scripts read it.
@@ -61,16 +62,17 @@ type This = *const Api;
 /// The functions in the order of their declaration.
 #[repr(C)]
 pub(super) struct Functions {
-    next_event: unsafe extern "C" fn(This) -> bool,
-    event_ended: unsafe extern "C" fn(This),
-    event_given_up: unsafe extern "C" fn(This),
-    draw: unsafe extern "C" fn(This, u32, f64, f64) -> f64,
-    bits: unsafe extern "C" fn(This) -> f64,
-    fraction: unsafe extern "C" fn(This) -> f64,
-    unique: unsafe extern "C" fn(This) -> f64,
-    fill: unsafe extern "C" fn(This, *mut u8, u32),
-    query: unsafe extern "C" fn(This, u32, *const u8, usize, *mut LuaAnswer) -> u8,
-    execute: unsafe extern "C" fn(This, u32, u32, *const *const LuaParam, u32, *mut LuaAnswer) -> u8,
+    pub(super) next_event: unsafe extern "C" fn(This) -> bool,
+    pub(super) event_ended: unsafe extern "C" fn(This),
+    pub(super) event_given_up: unsafe extern "C" fn(This),
+    pub(super) draw: unsafe extern "C" fn(This, u32, f64, f64) -> f64,
+    pub(super) bits: unsafe extern "C" fn(This) -> f64,
+    pub(super) fraction: unsafe extern "C" fn(This) -> f64,
+    pub(super) unique: unsafe extern "C" fn(This) -> f64,
+    pub(super) fill: unsafe extern "C" fn(This, *mut u8, u32),
+    pub(super) query: unsafe extern "C" fn(This, u32, *const u8, usize, *mut LuaAnswer) -> u8,
+    pub(super) execute:
+        unsafe extern "C" fn(This, u32, u32, *const *const LuaParam, u32, *mut LuaAnswer) -> u8,
     rows: unsafe extern "C" fn(This, u32, f64) -> *mut Rows,
     row: unsafe extern "C" fn(*mut Rows, *mut LuaCell) -> bool,
     free: unsafe extern "C" fn(*mut Rows),
@@ -159,8 +161,8 @@ unsafe fn give(answer: *mut LuaAnswer, given: Option<Answer>) -> u8 {
     level
 }
 
-// Safety of all functions below: scripts call them by the prelude alone, with the address of the state's own `Api`, which
-// lives as long as the state, and with addresses of objects that the prelude holds during the call.
+// Safety of all functions below: scripts call them by the API's own Lua alone, with the address of the state's own `Api`, which
+// lives as long as the state, and with addresses of objects that their caller holds during the call.
 
 unsafe extern "C" fn next_event(this: This) -> bool {
     // SAFETY: see above.

@@ -70,6 +70,7 @@ pub(crate) fn run_script(mut line: CommandLine, words: &[String], settings: Sett
 
 /// The options that the script declares; `None` when it declares none.
 fn declared_options(state: &State) -> mlua::Result<Option<Vec<Definition>>> {
+    state.load("commands")?;
     let list: Option<Vec<Table>> = state.native.get::<Function>("declared_options")?.call(())?;
     let Some(list) = list else { return Ok(None) };
     let mut definitions = Vec::new();
@@ -219,8 +220,8 @@ fn run(state: State, shared: &Shared) -> u8 {
 fn ways(shared: &Shared) -> Result<(Option<Arc<Twin>>, bool), String> {
     let twin = || Twin::of(&shared.script, &shared.options, &shared.target, &shared.unique).map(Arc::new);
     let settings = &shared.engine.settings;
-    // Arrivals of a rate are handed to threads; one connection alone waits for itself.
-    let fibers = settings.threads > 1 && settings.rate == 0.0;
+    // One connection alone waits for itself.
+    let fibers = settings.threads > 1;
     match shared.options.text("mydyno-engine").unwrap_or("auto") {
         "auto" => Ok((twin().ok(), fibers)),
         "lua" => Ok((None, fibers)),

@@ -1,10 +1,14 @@
 //! Lua scripts: states, the program's functions for them, commands and the test that a script describes.
 
 mod api;
+mod calls;
 mod client;
 mod command;
 mod connection;
 mod fibers;
+mod heap;
+mod native;
+mod parts;
 mod random;
 mod script;
 mod state;

@@ -8,7 +8,7 @@ use mydyno_workload::options::Options as KeyOptions;
 
 use super::super::options::Options;
 
-/// Distributions by the numbers that the prelude gives them; the first is that of `--rand-type`.
+/// Distributions by the numbers that lua/prelude/random.lua gives them; the first is that of `--rand-type`.
 const KINDS: [&str; 6] = ["default", "uniform", "gaussian", "special", "pareto", "zipfian"];
 
 /// A distribution over the numbers 1 to n, as sysbench 1.0.20 draws it.

@@ -1,39 +1,26 @@
 //! A Lua state with the functions of the program, and a script's body run in it.
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-use mlua::{Function, LightUserData, Lua, Table, Value};
+use mlua::{Function, LightUserData, Lua, LuaOptions, StdLib, Table, Value};
 use mydyno_load::fibers;
 use mydyno_workload::options::Options as KeyOptions;
 
 use super::super::engine::Engine;
-use super::super::histogram::Histogram;
-use super::super::options::{Kind, Options};
-use super::super::stats::Count;
+use super::super::options::Options;
 use super::api::{Api, FUNCTIONS};
-use super::connection::Connection;
 use super::script::{Script, bundled, search_path};
 use super::target::Target;
+use super::{calls, heap, native, parts};
 
-const PRELUDE: &str = include_str!("../../../lua/prelude.lua");
-
-/// States of so many threads take more time and memory to compile than compiled events save.
+/// States of so many threads take more time and memory to compile than compiled events save. Libraries and parts of the API are
+/// loaded there on first use.
 const MANY: usize = 1000;
 
-/// The prelude as bytecode without names and lines: a third of the memory of what the compiler makes of its text.
-fn prelude(lua: &Lua) -> mlua::Result<&'static [u8]> {
-    static BYTECODE: OnceLock<Vec<u8>> = OnceLock::new();
-    if let Some(known) = BYTECODE.get() {
-        return Ok(known);
-    }
-    let function = lua.load(PRELUDE).set_name("=prelude").into_function()?;
-    let dump: mlua::String = lua.load("return string.dump(..., true)").call(function)?;
-    Ok(BYTECODE.get_or_init(|| dump.as_bytes().to_vec()))
-}
+/// Garbage of a state in percent of what it needs, where states are many.
+const PAUSE_PERCENT: i32 = 110;
 
 /// What the states of all threads share.
 #[derive(Clone)]
@@ -58,6 +45,8 @@ pub(super) struct State {
     pub(super) lua: Lua,
     pub(super) native: Table,
     pub(super) api: Rc<Api>,
+    /// Libraries and parts of the API are loaded on first use.
+    is_lazy: bool,
 }
 
 impl State {
@@ -66,28 +55,58 @@ impl State {
     /// # Errors
     /// What Lua says.
     pub(super) fn new(shared: &Shared, thread: usize) -> Result<Self, mlua::Error> {
+        let Shared { engine, target, distributions, unique, .. } = shared;
+        let is_lazy = engine.settings.threads >= MANY;
+        let libraries = if is_lazy { StdLib::NONE } else { StdLib::ALL };
         // SAFETY: scripts are the user's own programs and may use the libraries debug and ffi and modules in C, as those
         // for sysbench do; they can harm this process as the user can.
-        let lua = unsafe { Lua::unsafe_new() };
+        let lua = unsafe { Lua::unsafe_new_with(libraries, LuaOptions::default()) };
+        if is_lazy {
+            if fibers::inside() {
+                heap::adopt(&lua)?;
+            }
+            lua.load_std_libs(StdLib::STRING | StdLib::PACKAGE)?;
+        }
         let native = lua.create_table()?;
-        let Shared { engine, target, distributions, unique, .. } = shared;
         let api = Rc::new(Api::new(engine, target, distributions, unique, thread));
         add_line(&lua, &native, shared, thread)?;
-        add_functions(&lua, &native, shared)?;
-        add_connections(&lua, &native, &api)?;
+        native.raw_set("is_lazy", is_lazy)?;
+        native.raw_set("in_fiber", fibers::inside())?;
+        native.raw_set("api", LightUserData(api.address()))?;
+        native.raw_set("functions", LightUserData(std::ptr::from_ref(&FUNCTIONS).cast_mut().cast()))?;
+        native::add(&lua, &native, shared, &api)?;
         set_search_path(&lua)?;
-        native.set("compiles", engine.settings.threads < MANY)?;
-        lua.load(prelude(&lua)?).set_name("=prelude").call::<()>(native.clone())?;
-        let state = Self { lua, native, api };
-        let name = shared.script.path.as_deref().unwrap_or("stdin");
-        let mut text = shared.script.text.as_slice();
+        let state = Self { lua, native, api, is_lazy };
+        if is_lazy {
+            calls::add(&state.lua, &state.native, &state.api)?;
+        }
+        for part in if is_lazy { parts::FIRST } else { parts::ALL } {
+            state.load(part)?;
+        }
+        state.run_body(&shared.script)?;
+        Ok(state)
+    }
+
+    fn run_body(&self, script: &Script) -> mlua::Result<()> {
+        let name = script.path.as_deref().unwrap_or("stdin");
+        let mut text = script.text.as_slice();
         if text.starts_with(b"#!") {
             text = &text[text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len())..];
         }
-        state.lua.load(text).set_name(format!("@{name}")).exec()?;
+        self.lua.load(text).set_name(format!("@{name}")).exec()?;
+        if self.is_lazy {
+            self.lua.gc_set_pause(PAUSE_PERCENT);
+        }
         // What reading the script left behind is more than what stays.
-        state.lua.gc_collect()?;
-        Ok(state)
+        self.lua.gc_collect()
+    }
+
+    /// Loads a part of the API.
+    ///
+    /// # Errors
+    /// What Lua says.
+    pub(super) fn load(&self, part: &str) -> mlua::Result<()> {
+        parts::part(&self.lua, part)?.call(&self.native)
     }
 
     /// Gives the script the options: `sysbench.opt`, and globals where the script declares none.
@@ -95,16 +114,36 @@ impl State {
     /// # Errors
     /// What Lua says.
     pub(super) fn set_options(&self, shared: &Shared) -> mlua::Result<()> {
-        let opt = self.lua.create_table()?;
         let globals = self.lua.globals();
-        for (name, kind, values) in shared.options.all() {
-            let value = option_value(&self.lua, kind, values)?;
-            if shared.exports_globals && globals.raw_get::<Value>(name.as_str())?.is_nil() {
-                globals.raw_set(name.as_str(), value.clone())?;
+        if shared.exports_globals {
+            for (name, kind, values) in shared.options.all() {
+                let is_free = globals.raw_get::<Value>(name.as_str())?.is_nil()
+                    && parts::home(b"global", name.as_bytes()).is_none();
+                if is_free {
+                    globals.raw_set(name.as_str(), native::option_value(&self.lua, kind, values)?)?;
+                }
             }
-            opt.raw_set(name, value)?;
         }
-        globals.get::<Table>("sysbench")?.raw_set("opt", opt)
+        let options = match self.is_lazy {
+            true => self.lazy_options(&shared.options)?,
+            false => all_options(&self.lua, &shared.options)?,
+        };
+        globals.get::<Table>("sysbench")?.raw_set("opt", options)
+    }
+
+    /// A table that takes each option when a script asks for it.
+    fn lazy_options(&self, options: &Arc<Options>) -> mlua::Result<Table> {
+        let of = Arc::clone(options);
+        let one = self.lua.create_function(move |lua, name: Value| {
+            let Value::String(name) = name else { return Ok(Value::Nil) };
+            match of.one(&name.to_string_lossy()) {
+                Some((kind, values)) => native::option_value(lua, kind, values),
+                None => Ok(Value::Nil),
+            }
+        })?;
+        let of = Arc::clone(options);
+        let all = self.lua.create_function(move |lua, ()| all_options(lua, &of))?;
+        self.native.raw_get::<Function>("options")?.call((one, all))
     }
 
     /// A global function of the script.
@@ -119,6 +158,14 @@ impl State {
     }
 }
 
+fn all_options(lua: &Lua, options: &Options) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    for (name, kind, values) in options.all() {
+        table.raw_set(name, native::option_value(lua, kind, values)?)?;
+    }
+    Ok(table)
+}
+
 /// The words of the command line for `sysbench.cmdline`.
 fn add_line(lua: &Lua, native: &Table, shared: &Shared, thread: usize) -> mlua::Result<()> {
     let argv = lua.create_table()?;
@@ -126,128 +173,10 @@ fn add_line(lua: &Lua, native: &Table, shared: &Shared, thread: usize) -> mlua::
     for (position, word) in shared.words.iter().enumerate() {
         argv.raw_set(position + 1, word.as_str())?;
     }
-    native.set("tid", thread)?;
-    native.set("argv", argv)?;
-    native.set("command", shared.command.clone())?;
-    native.set("script_path", shared.script.path.clone())
-}
-
-fn add_functions(lua: &Lua, native: &Table, shared: &Shared) -> mlua::Result<()> {
-    let streams = shared.engine.log.streams().clone();
-    let print = move |_: &Lua, text: mlua::String| {
-        streams.output(&text.as_bytes());
-        Ok(())
-    };
-    native.set("print", lua.create_function(print)?)?;
-    let sleep = |_: &Lua, seconds: f64| {
-        fibers::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
-        Ok(())
-    };
-    native.set("sleep", lua.create_function(sleep)?)?;
-    native.set("in_fiber", fibers::inside())?;
-    // The status as system(3) gives it.
-    let system = |_: &Lua, command: String| {
-        let run = move || std::process::Command::new("/bin/sh").arg("-c").arg(command).status();
-        Ok(fibers::elsewhere(run).and_then(Result::ok).map_or(-1.0, |status| f64::from(status.into_raw())))
-    };
-    native.set("system", lua.create_function(system)?)?;
-    let log = Arc::clone(&shared.engine.log);
-    let driver = shared.options.text("db-driver").unwrap_or("mysql").to_owned();
-    let find = move |_: &Lua, name: Option<String>| {
-        let name = name.unwrap_or_else(|| driver.clone());
-        if name != "mysql" {
-            log.fatal(&format!("invalid database driver name: '{name}'"));
-            return Ok(None);
-        }
-        Ok(Some(name))
-    };
-    native.set("driver", lua.create_function(find)?)?;
-    let make =
-        |_: &Lua, (size, min, max): (usize, f64, f64)| Ok(LuaHistogram(Histogram::new(size, min, max)));
-    native.set("histogram", lua.create_function(make)?)?;
-    add_counters(lua, native, &shared.engine)
-}
-
-/// What is seldom called of connections; the rest goes through [`FUNCTIONS`].
-fn add_connections(lua: &Lua, native: &Table, api: &Rc<Api>) -> mlua::Result<()> {
-    native.set("api", LightUserData(api.address()))?;
-    native.set("functions", LightUserData(std::ptr::from_ref(&FUNCTIONS).cast_mut().cast()))?;
-    let of = Rc::clone(api);
-    let connect = move |_: &Lua, ()| {
-        Ok(Connection::open(&of.context()).map(|connection| {
-            let mut all = of.connections.borrow_mut();
-            all.push(Some(connection));
-            all.len() - 1
-        }))
-    };
-    native.set("connect", lua.create_function(connect)?)?;
-    let of = Rc::clone(api);
-    let reconnect = move |_: &Lua, number: usize| {
-        Ok(of.with_connection(number, |connection| connection.reopen(&of.context())) == Some(true))
-    };
-    native.set("reconnect", lua.create_function(reconnect)?)?;
-    let of = Rc::clone(api);
-    let close = move |_: &Lua, number: usize| {
-        let closed = of.connections.borrow_mut().get_mut(number).and_then(Option::take);
-        drop(closed);
-        Ok(())
-    };
-    native.set("close", lua.create_function(close)?)?;
-    let of = Rc::clone(api);
-    let prepare = move |_: &Lua, (number, sql): (usize, mlua::String)| {
-        let sql = sql.as_bytes().to_vec();
-        Ok(of.with_connection(number, |connection| connection.prepare(&of.context(), &sql)).flatten())
-    };
-    native.set("prepare", lua.create_function(prepare)?)?;
-    let of = Rc::clone(api);
-    let close_statement = move |_: &Lua, (number, statement): (usize, usize)| {
-        of.with_connection(number, |connection| connection.close_statement(statement));
-        Ok(())
-    };
-    native.set("close_statement", lua.create_function(close_statement)?)?;
-    let of = Rc::clone(api);
-    let failure = move |_: &Lua, number: usize| {
-        let failure = of.with_connection(number, |of| std::mem::take(&mut of.failure));
-        let failure = failure.unwrap_or_default();
-        Ok((failure.number, failure.state, failure.text))
-    };
-    native.set("failure", lua.create_function(failure)?)
-}
-
-/// Counters of all threads.
-fn add_counters(lua: &Lua, native: &Table, engine: &Arc<Engine>) -> mlua::Result<()> {
-    let counters = [Count::Other, Count::Read, Count::Write, Count::Event, Count::Error, Count::Reconnect];
-    let of = Arc::clone(engine);
-    let count = move |_: &Lua, (thread, counter): (usize, usize)| {
-        if let Some(counter) = counters.get(counter) {
-            of.count(thread, *counter);
-        }
-        Ok(())
-    };
-    native.set("count", lua.create_function(count)?)?;
-    let of = Arc::clone(engine);
-    let count_of = move |_: &Lua, (thread, counter): (usize, usize)| {
-        Ok(counters.get(counter).map_or(0, |counter| of.count_of(thread, *counter)) as f64)
-    };
-    native.set("count_of", lua.create_function(count_of)?)?;
-    let of = Arc::clone(engine);
-    native.set("is_over", lua.create_function(move |_, ()| Ok(of.should_end()))?)
-}
-
-/// A histogram of a script.
-struct LuaHistogram(Histogram);
-
-impl mlua::UserData for LuaHistogram {
-    fn add_methods<M: mlua::UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method("update", |_, histogram, value: f64| {
-            histogram.0.update(value);
-            Ok(())
-        });
-        methods.add_method("print", |lua, histogram, ()| {
-            let text = histogram.0.counts().print();
-            lua.globals().get::<Function>("print")?.call::<()>(text.trim_end())
-        });
-    }
+    native.raw_set("tid", thread)?;
+    native.raw_set("argv", argv)?;
+    native.raw_set("command", shared.command.clone())?;
+    native.raw_set("script_path", shared.script.path.clone())
 }
 
 /// `package.path` with the folders of sysbench's scripts, and the scripts that the program carries.
@@ -260,16 +189,4 @@ fn set_search_path(lua: &Lua) -> mlua::Result<()> {
         None => Ok(Value::String(lua.create_string(format!("\n\tno bundled script '{module}'"))?)),
     };
     loaders.push(lua.create_function(load)?)
-}
-
-fn option_value(lua: &Lua, kind: Kind, values: &[String]) -> mlua::Result<Value> {
-    let text = values.first().map_or("", String::as_str);
-    Ok(match kind {
-        Kind::Bool => Value::Boolean(text == "on"),
-        Kind::Int => Value::Number(super::super::options::leading_int(text) as f64),
-        Kind::Size => Value::Number(super::super::options::parse_size(text).unwrap_or(0) as f64),
-        Kind::Double => Value::Number(text.trim().parse().unwrap_or(0.0)),
-        Kind::List => Value::Table(lua.create_sequence_from(values.iter().map(String::as_str))?),
-        Kind::Text | Kind::File => Value::String(lua.create_string(text)?),
-    })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use mlua::{Function, Table};
+use mydyno_load::fibers::trim_stack;
 
 use super::super::engine::Engine;
 use super::super::log::Level;
@@ -73,7 +74,15 @@ impl Test for ScriptTest {
                 .map_err(|error| print_failure(engine, Some("thread_init"), &error))
                 .ok()?;
         }
-        let run = state.function("thread_run").or_else(|| state.native.get("run_events").ok());
+        let run = match state.function("thread_run") {
+            Some(run) => Some(run),
+            None => {
+                state.load("events").map_err(|error| print_failure(engine, None, &error)).ok()?;
+                state.native.raw_get("run_events").ok()
+            }
+        };
+        // Reading a script goes deeper than its events.
+        trim_stack();
         Some(Box::new(ScriptWorker { state, thread, run }))
     }
 
@@ -182,7 +191,7 @@ impl Reporter for ScriptReporter {
     }
 
     fn finish(&mut self) {
-        if let Ok(finish) = self.state.native.get::<Function>("finish_reports") {
+        if let Ok(finish) = self.state.native.raw_get::<Function>("finish_reports") {
             let _ = finish.call::<()>(());
         }
     }

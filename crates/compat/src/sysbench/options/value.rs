@@ -145,6 +145,12 @@ impl Options {
         self.text(name) == Some("on")
     }
 
+    /// Kind and elements of an option by its name with `_`.
+    pub(crate) fn one(&self, name: &str) -> Option<(Kind, &[String])> {
+        let setting = self.settings.get(&name.replace('_', "-")).filter(|_| !name.contains('-'))?;
+        Some((setting.kind, setting.values.as_slice()))
+    }
+
     /// All options: name with `_`, kind, elements.
     pub(crate) fn all(&self) -> impl Iterator<Item = (String, Kind, &[String])> {
         self.settings
