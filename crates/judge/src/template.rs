@@ -193,14 +193,21 @@ impl Template {
         filled
     }
 
-    /// The text in prose without the sentences in which a value is not known; `None` where no sentence is left.
+    /// The text in prose without what says a value that is not known: a sentence, or its part behind the last colon,
+    /// comma, semicolon or bracket before that value. `None` where nothing is left.
     pub fn known_sentences(filled: &Filled) -> Option<String> {
         if filled.whole {
             return Some(filled.text.clone());
         }
-        let sentences = filled.text.split_inclusive(". ").filter(|sentence| !sentence.contains(NOT_KNOWN));
-        let text = sentences.collect::<String>().trim().to_owned();
-        (!text.is_empty()).then_some(text)
+        let known = |sentence: &str| -> Option<String> {
+            let Some(at) = sentence.find(NOT_KNOWN) else { return Some(sentence.to_owned()) };
+            let before = &sentence[..at];
+            let end = [": ", ", ", "; ", " ("].iter().filter_map(|sign| before.rfind(sign)).max()?;
+            Some(format!("{}. ", &before[..end]))
+        };
+        let text = filled.text.split_inclusive(". ").filter_map(known).collect::<String>();
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
     }
 
     /// The expressions in the template.
@@ -362,6 +369,8 @@ mod tests {
         assert_eq!(known("It has {a.size}. {b.c} are made a second."), Some("It has 8 GiB.".to_owned()));
         assert_eq!(known("{b.c} are made. It is {a.word}."), Some("It is O_DIRECT.".to_owned()));
         assert_eq!(known("{b.c} are made a second."), None);
+        assert_eq!(known("Of {a.size}, {b.c} are free."), Some("Of 8 GiB.".to_owned()));
+        assert_eq!(known("It is {a.word}: {b.c}. It is so."), Some("It is O_DIRECT. It is so.".to_owned()));
         assert_eq!(known("It has {a.size}. It is so."), Some("It has 8 GiB. It is so.".to_owned()));
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::schema::statistics::statistics;
+use crate::collectors::schema::statistics::{STATISTICS, statistics};
 use crate::collectors::sessions::listed;
 use crate::collectors::views;
 use crate::context::{Context, Depth};
@@ -94,6 +94,7 @@ pub static COLLECTOR: Collector = Collector {
 const ROUTINES: &str = "SELECT COUNT(*) FROM information_schema.ROUTINES o WHERE o.ROUTINE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
 const TRIGGERS: &str = "SELECT COUNT(*) FROM information_schema.TRIGGERS o WHERE o.TRIGGER_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
 const TABLES_COUNTED: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats";
+const FILES_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')";
 const PARTITIONS: &str = "SELECT CONCAT(database_name, '.', SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)) AS name, COUNT(*) FROM mysql.innodb_table_stats WHERE LOWER(table_name) LIKE '%#p#%' GROUP BY name HAVING COUNT(*) >= 200 ORDER BY COUNT(*) DESC LIMIT 20";
 const EVENTS_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.EVENTS";
 const EVENTS: &str = "SELECT COUNT(*) FROM information_schema.EVENTS o WHERE o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
@@ -117,7 +118,7 @@ const NAMED: [Wording; 3] = [
         &[mysql(50_706..).until(90_000)],
     ),
     (
-        "SELECT COUNT(*) FROM mysql.user WHERE User <> '' AND Password = CONCAT('*', UPPER(SHA1(UNHEX(SHA1(User)))))",
+        "SELECT COUNT(*) FROM mysql.user WHERE User <> '' AND BINARY Password = CONCAT('*', UPPER(SHA1(UNHEX(SHA1(User)))))",
         &[mysql(50_500..).until(50_706), mariadb(50_200..).until(100_400)],
     ),
 ];
@@ -220,12 +221,21 @@ fn definers(sql: &mut ReadOnly<'_>, readings: &Readings) {
 
 /// Triggers: the server opens each table for them, so they are asked for up to some thousand only.
 fn triggers(sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let few = sql.rows(TABLES_COUNTED).map_err(|e| e.missing("SELECT on schema mysql"));
-    let found = few.and_then(|rows| few_enough(&count(&rows)?, 5000)).and_then(|()| {
+    let found = few_tables(sql).and_then(|()| {
         let rows = sql.rows(TRIGGERS).map_err(|e| e.missing("SELECT on schema mysql, and TRIGGER"))?;
         count(&rows)
     });
     readings.put("server.triggers.without_definer", "information_schema.TRIGGERS", found);
+}
+
+/// That there are no more than 5,000 tables. Servers without InnoDB's statistics list the names of all files for it.
+pub(super) fn few_tables(sql: &mut ReadOnly<'_>) -> Read<()> {
+    let statement = match sql.dialect().is_none_or(|dialect| dialect.is(&STATISTICS)) {
+        true => TABLES_COUNTED,
+        false => FILES_COUNTED,
+    };
+    let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql"))?;
+    few_enough(&count(&rows)?, 5000)
 }
 
 /// That a number is no larger than what is asked for.

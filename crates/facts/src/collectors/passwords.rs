@@ -69,6 +69,8 @@ pub fn common(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
 /// A hash of mysql_native_password is an asterisk and the SHA-1 of the SHA-1 of the password. What is made of the name is
 /// compared apart: old servers refuse a list of texts with different collations.
 fn statement(table: &str, column: &str) -> String {
+    // The old column has a character set of its own, which not every session's goes with.
+    let column = if column == "Password" { format!("BINARY {column}") } else { column.to_owned() };
     let hash = |text: &str| format!("CONCAT('*', UPPER(SHA1(UNHEX(SHA1({text})))))");
     let fixed = COMMON.map(|password| hash(&format!("'{password}'"))).join(", ");
     let of_name = ["1", "12", "123", "1234", "!"]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::objects::{count, few_enough};
+use crate::collectors::objects::few_tables;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Read;
@@ -38,7 +38,6 @@ pub static COLLECTOR: Collector = Collector {
 const MOST: usize = 500;
 const LOOKED_UP: usize = 200;
 
-const TABLES: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats";
 const TRIGGERS: &str = "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
 const ROUTINES: &str = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_DEFINITION, SECURITY_TYPE, DEFINER FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
 
@@ -73,9 +72,7 @@ impl Code {
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let routines = read(sql, ROUTINES, "SELECT on the routines (SHOW_ROUTINE)");
-    let few = sql.rows(TABLES).map_err(|e| e.missing("SELECT on schema mysql"));
-    let few = few.and_then(|rows| few_enough(&count(&rows)?, 5000));
-    let triggers = few.and_then(|()| read(sql, TRIGGERS, "TRIGGER"));
+    let triggers = few_tables(sql).and_then(|()| read(sql, TRIGGERS, "TRIGGER"));
     let any = routines.as_ref().map_err(Clone::clone).map(|routines| {
         let found = routines.iter().filter(|code| code.as_root && code.prepares());
         found
