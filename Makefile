@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 CARGO ?= cargo
+# Runs a command with a setting of the host, which is put back after it.
+WITH_SETTING = $(CARGO) run -q --release --locked -p mydyno-host --example with_setting --
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,22 +47,20 @@ pictures: deps ## keep the pictures of README and documentation anew, from the f
 
 bench: build ## measure beside sysbench (or AGAINST=an earlier build), interleaved: client CPU, throughput
 	@scripts/install-deps sysbench
-	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
-	  kernel.sched_autogroup_enabled=0 -- bench/beside_sysbench.py --connections 64 $(if $(AGAINST),--against $(AGAINST),--must 0.6)
+	@$(WITH_SETTING) kernel.sched_autogroup_enabled=0 -- bench/beside_sysbench.py --connections 64 $(if $(AGAINST),--against $(AGAINST),--must 0.6)
 
 bench-table: build ## the whole speed table beside sysbench, its loads with autogroups off and on, with what must hold: about ten minutes on a quiet host; AGAINST=BINARY: its loads beside an earlier build
 	@scripts/install-deps sysbench
-	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
-	  kernel.sched_autogroup_enabled=0 -- bench/speed_table.py $(if $(AGAINST),--against $(AGAINST))
-	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
-	  kernel.sched_autogroup_enabled=1 -- bench/speed_table.py --only loads $(if $(AGAINST),--against $(AGAINST))
+	@failed=0; \
+	$(WITH_SETTING) kernel.sched_autogroup_enabled=0 -- bench/speed_table.py $(if $(AGAINST),--against $(AGAINST)) || failed=1; \
+	$(WITH_SETTING) kernel.sched_autogroup_enabled=1 -- bench/speed_table.py --only loads $(if $(AGAINST),--against $(AGAINST)) || failed=1; \
+	exit $$failed
 
 bench-compat: build ## `mydyno sysbench` beside sysbench, the same words, with autogroups off and on, with what must hold: about twenty minutes on a quiet host
 	@scripts/install-deps sysbench
-	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
-	  kernel.sched_autogroup_enabled=0 -- bench/beside_sysbench_compat.py
-	@$(CARGO) run -q --release --locked -p mydyno-host --example with_setting -- \
-	  kernel.sched_autogroup_enabled=1 -- bench/beside_sysbench_compat.py
+	@failed=0; \
+	for autogroup in 0 1; do $(WITH_SETTING) kernel.sched_autogroup_enabled=$$autogroup -- bench/beside_sysbench_compat.py || failed=1; done; \
+	exit $$failed
 
 bench-tpcc: build ## `bench tpcc --as sysbench-tpcc` beside sysbench with bench/tpcc.lua, interleaved, and batched beside single statements, with what must hold: about fifteen minutes on a quiet host
 	@scripts/install-deps sysbench

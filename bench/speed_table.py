@@ -126,11 +126,12 @@ def main():
     parser.add_argument("--time", type=int, default=3, help="seconds of each run")
     parser.add_argument("--only", choices=PARTS, help="one part")
     parser.add_argument("--against", metavar="BINARY", help="an earlier build of mydyno in sysbench's place; loads only")
+    parser.add_argument("--mydyno-options", default="", help="more options for mydyno, as in '--workers 2'")
     options = parser.parse_args()
     if options.against:
         options.only = "loads"
     options.all_pairs = options.pairs
-    options.workload, options.table_size, options.mydyno_options = "oltp_point_select", 100_000, ""
+    options.workload, options.table_size = "oltp_point_select", 100_000
     of_parts(PARTS, options)
 
 

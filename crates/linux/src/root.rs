@@ -65,6 +65,13 @@ impl Root {
         process::has_capability(&status, number)
     }
 
+    /// Whether the kernel schedules sessions as groups: `kernel.sched_autogroup_enabled`, sched(7). `false` where the kernel
+    /// has no such groups.
+    pub fn schedules_sessions(&self) -> bool {
+        let enabled = fs::read_to_string(self.proc.join("sys/kernel/sched_autogroup_enabled"));
+        enabled.is_ok_and(|text| text.trim() == "1")
+    }
+
     /// A namespace of this process, as in `net:[4026531840]`: namespaces(7). `None` where the kernel has none of the kind.
     pub fn namespace(&self, kind: &str) -> Option<String> {
         let link = fs::read_link(self.proc.join("self/ns").join(kind)).ok()?;

@@ -55,13 +55,16 @@ pub fn cheapest() -> Backend {
 }
 
 /// The default number of worker threads. One worker drives what eight CPUs of a server can answer, so more would only
-/// take CPU time from the server. Two answer sooner than one, but where CPUs and connections are few, one costs less
-/// with epoll: more answers come with each of its wake-ups. See docs/journal/load-engine.md.
-pub fn default_workers(cpus: usize, connections: usize, backend: Backend) -> usize {
-    match (backend, cpus, connections) {
-        (Backend::Epoll, ..=4, ..=64) => 1,
-        _ => (cpus / 8).clamp(2, 16).min(cpus.max(1)),
-    }
+/// take CPU time from the server. Where CPUs and connections are few, one costs less than two: more answers come with
+/// each of its wake-ups. Two answer more queries from hundreds of connections on, and with io_uring for a few connections
+/// unless the kernel schedules sessions as groups (`session_groups`). Figures: docs/journal/load-engine.md.
+pub fn default_workers(cpus: usize, connections: usize, backend: Backend, session_groups: bool) -> usize {
+    let one = match backend {
+        Backend::Epoll => connections <= 64,
+        Backend::IoUring if session_groups => connections <= 511,
+        Backend::IoUring => (32..=511).contains(&connections),
+    };
+    if one && cpus <= 4 { 1 } else { (cpus / 8).clamp(2, 16).min(cpus.max(1)) }
 }
 
 impl EventLoop {

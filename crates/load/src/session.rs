@@ -10,6 +10,11 @@ const CONNECTIONS: RangeInclusive<usize> = 32..=511;
 /// 0, 110 at 10). Lower weights gather no more answers, and starve the client beside foreign load.
 pub const NICE: u8 = 10;
 
+/// Whether this host schedules sessions as groups.
+pub fn are_groups() -> bool {
+    mydyno_linux::Root::real().schedules_sessions()
+}
+
 /// Whether a closed loop of so many connections gains from such a session.
 pub fn gains(connections: usize) -> bool {
     CONNECTIONS.contains(&connections)

@@ -9,8 +9,8 @@ pub struct LoadArgs {
     /// Connections that carry load; a list is a sweep [default: 16].
     #[arg(long, value_name = "LIST")]
     pub connections: Option<String>,
-    /// Threads of the load generator [default: 2, more with many CPUs; with epoll 1 for up to 64 connections on up to 4
-    /// CPUs].
+    /// Threads of the load generator [default: 1 or 2, more with many CPUs: what costs least for these connections on this
+    /// host].
     #[arg(long, value_name = "N")]
     pub workers: Option<String>,
     /// How the kernel reports answers [default: io_uring where permitted, Linux 6.1 and newer]; the record names it.

@@ -12,6 +12,7 @@
 use std::io;
 use std::path::Path;
 
+use mydyno_linux::Root;
 use mydyno_linux::calls::processes::end_with_parent;
 use mydyno_linux::calls::this_process::signal::{
     SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGSTOP, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2,
@@ -28,9 +29,7 @@ const ATTEMPTS: u32 = 30;
 
 /// Whether the kernel schedules sessions as groups, and accepts nice values for them.
 pub fn is_scheduled_as_group() -> bool {
-    let enabled = std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
-    enabled.is_ok_and(|text| text.trim() == "1")
-        && std::fs::OpenOptions::new().write(true).open(AUTOGROUP).is_ok()
+    Root::real().schedules_sessions() && std::fs::OpenOptions::new().write(true).open(AUTOGROUP).is_ok()
 }
 
 /// Continues in a child that leads a new session with the nice value `nice`. Only the child returns: the parent relays

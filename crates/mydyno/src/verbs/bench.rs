@@ -160,7 +160,7 @@ fn in_session(args: &Args, resolved: Resolved, ui: &Ui) -> Resolved {
     if !(loads && own_session::is_scheduled_as_group()) {
         return resolved;
     }
-    let resolved = resolved.in_session_groups();
+    let resolved = resolved.in_own_session();
     let Some(nice) = resolved.draft.wait.session_nice else { return resolved };
     match own_session::enter(nice) {
         Ok(()) => resolved,
@@ -184,9 +184,7 @@ fn resolve(args: &Args, levers: &[(String, String)]) -> Result<Resolved, Failure
         allow_write: args.allow_write,
         ..args.load.request()
     };
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let machine = Machine { cpus, backend: mydyno_load::cheapest_backend(), session_groups: false };
-    request::resolve(&request, machine).map_err(|errors| Failure {
+    request::resolve(&request, Machine::here()).map_err(|errors| Failure {
         status: Status::Usage,
         problems: errors.iter().map(ToString::to_string).collect(),
     })

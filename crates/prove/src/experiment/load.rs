@@ -43,9 +43,7 @@ pub fn resolve(load: &LoadDefinition, levers: &[(String, String)]) -> Result<Res
         no_profile: true,
         ..Request::default()
     };
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let machine = Machine { cpus, backend: mydyno_load::cheapest_backend(), session_groups: false };
-    let resolved = request::resolve(&request, machine)?;
+    let resolved = request::resolve(&request, Machine::here())?;
     if resolved.draft.steps.len() != 1 {
         let problem = "one number: an experiment measures one point".to_owned();
         return Err(vec![PlanError::Value { option: "connections", problem }]);

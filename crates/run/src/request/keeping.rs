@@ -55,11 +55,11 @@ pub(super) fn scheduling_for(steps: &[StepPlan], searches: bool) -> Scheduling {
     if at_once { Scheduling::Batch } else { Scheduling::Normal }
 }
 
-/// The nice value of the load generator's session; `None` keeps the load in the user's session. `groups`: the kernel
-/// schedules the load and its server by sessions.
-pub(super) fn session_nice(scheduling: Scheduling, steps: &[StepPlan], groups: bool) -> Option<u8> {
+/// The nice value of the load generator's session on a host that schedules the load and its server by sessions; `None`
+/// keeps the load in the user's session.
+pub(super) fn session_nice(scheduling: Scheduling, steps: &[StepPlan]) -> Option<u8> {
     let gains = steps.iter().all(|step| mydyno_load::session::gains(step.connections));
-    (groups && scheduling == Scheduling::Batch && gains).then_some(mydyno_load::session::NICE)
+    (scheduling == Scheduling::Batch && gains).then_some(mydyno_load::session::NICE)
 }
 
 pub(super) fn connecting(request: &Request, faults: &mut Faults) -> ConnectionPlan {

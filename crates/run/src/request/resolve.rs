@@ -20,16 +20,28 @@ pub struct Machine {
     pub cpus: usize,
     /// The cheapest event loop that the kernel permits.
     pub backend: Backend,
-    /// Whether the kernel schedules by sessions (`kernel.sched_autogroup_enabled=1`), and the server is in another one.
+    /// Whether the kernel schedules sessions as groups (`kernel.sched_autogroup_enabled=1`).
     pub session_groups: bool,
 }
 
+impl Machine {
+    /// The machine that this process runs on.
+    pub fn here() -> Self {
+        Self {
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            backend: mydyno_load::cheapest_backend(),
+            session_groups: mydyno_load::session::are_groups(),
+        }
+    }
+}
+
 impl Resolved {
-    /// As given, on a machine whose kernel schedules by sessions, see [`Machine::session_groups`].
+    /// As given, for a load in a session of its own where that saves wake-ups: the kernel schedules sessions as groups, and
+    /// the server is in another one.
     #[must_use]
-    pub fn in_session_groups(mut self) -> Self {
+    pub fn in_own_session(mut self) -> Self {
         let wait = &mut self.draft.wait;
-        wait.session_nice = keeping::session_nice(wait.scheduling, &self.draft.steps, true);
+        wait.session_nice = keeping::session_nice(wait.scheduling, &self.draft.steps);
         self
     }
 
@@ -83,8 +95,9 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
     let Some((spec, options)) = found.filter(|_| faults.0.is_empty()) else { return Err(faults.0) };
     // One thread serves the waits of any number of terminals.
     let own_workers = workers.or(own_connections.map(|_| 1));
-    let workers =
-        |connections| own_workers.unwrap_or_else(|| default_workers(machine.cpus, connections, wait.backend));
+    let Machine { cpus, session_groups, .. } = machine;
+    let default = |connections| default_workers(cpus, connections, wait.backend, session_groups);
+    let workers = |connections| own_workers.unwrap_or_else(|| default(connections));
     let points = match &capacity {
         // The search begins with a closed loop unless an initial rate is given, and adds its steps during the run.
         Some(_) => vec![Arrivals::CLOSED],
@@ -104,7 +117,6 @@ pub fn resolve(request: &Request, machine: Machine) -> Result<Resolved, Vec<Plan
     }
     let at_instants = capacity.is_some() || own_connections.is_some();
     wait.scheduling = scheduling.unwrap_or_else(|| keeping::scheduling_for(&steps, at_instants));
-    wait.session_nice = keeping::session_nice(wait.scheduling, &steps, machine.session_groups);
     let seed = request.seed.unwrap_or(SEED);
     let shuffled = !request.no_shuffle && steps.len() > 1;
     let draft = Draft {
@@ -220,6 +232,20 @@ mod tests {
             resolve_on_two_cpus(&request).unwrap_err().iter().map(ToString::to_string).collect();
         assert_eq!(errors.len(), 2, "{errors:#?}");
         assert!(errors[0].starts_with("--connections:") && errors[1].starts_with("--rate:"), "{errors:#?}");
+    }
+
+    #[test]
+    fn few_connections_on_few_cpus_have_one_worker_or_two() {
+        let request = Request {
+            workload: "oltp_point_select".to_owned(),
+            connections: Some("1,16,64,511,512".to_owned()),
+            ..Request::default()
+        };
+        for (session_groups, workers) in [(false, [1, 2, 1, 1, 2]), (true, [1, 1, 1, 1, 2])] {
+            let machine = Machine { cpus: 2, backend: Backend::IoUring, session_groups };
+            let draft = resolve(&request, machine).unwrap().draft;
+            assert_eq!(draft.steps.iter().map(|s| s.workers).collect::<Vec<_>>(), workers);
+        }
     }
 
     #[test]

@@ -27,12 +27,15 @@ struct Start {
     ended: Sender<()>,
 }
 
+/// Event loops that run scripts, at most.
+const MOST_WORKERS: usize = 16;
+
 /// Connects all, and waits with the first event. `None` after a failure, which is printed.
 pub(super) fn start(test: &Arc<ScriptTest>, engine: &Arc<Engine>) -> Option<Started> {
     let count = engine.settings.threads;
-    let backend = mydyno_load::cheapest_backend();
+    // The script itself runs in the workers, so it may use the CPUs as sysbench's threads do.
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let workers = mydyno_load::default_workers(cpus, count, backend).min(count);
+    let workers = cpus.min(MOST_WORKERS).min(count);
     let (sender, ended) = channel();
     let start = Start {
         test: Arc::clone(test),

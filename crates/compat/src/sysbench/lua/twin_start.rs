@@ -55,6 +55,8 @@ fn run(load: &TwinLoad, ready: &Sender<()>) -> Result<End, LoadError> {
     let connections = load.engine.settings.threads;
     let backend = mydyno_load::cheapest_backend();
     let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let groups = mydyno_load::session::are_groups();
+    let workers = mydyno_load::default_workers(cpus, connections, backend, groups);
     let wait = WaitPlan { backend, scheduling: Scheduling::Batch, ..WaitPlan::default() };
     let keep = ConnectionPlan { reconnect: false, ..ConnectionPlan::default() };
     let connect = || load.target.client();
@@ -62,7 +64,7 @@ fn run(load: &TwinLoad, ready: &Sender<()>) -> Result<End, LoadError> {
         number: 0,
         workload: load,
         connections,
-        workers: mydyno_load::default_workers(cpus, connections, backend).min(connections),
+        workers: workers.min(connections),
         arrivals: &Arrivals::CLOSED,
         seed: load.engine.seed,
         warmup: Warmup::Fixed(Duration::ZERO),

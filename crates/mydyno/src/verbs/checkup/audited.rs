@@ -119,9 +119,7 @@ fn load(args: &Args, folder: &Path, connect: &ConnectOptions, stop: &Cancel, ui:
         no_profile: true,
         ..load.request()
     };
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let machine = Machine { cpus, backend: mydyno_load::cheapest_backend(), session_groups: false };
-    let resolved = request::resolve(&request, machine).map_err(usage)?;
+    let resolved = request::resolve(&request, Machine::here()).map_err(usage)?;
     let work = Work::new(&resolved).map_err(usage)?;
     super::make(folder)?;
     let record = RecordPlan { run: "checkup".to_owned(), folder: folder.join("load"), argv: Vec::new() };
