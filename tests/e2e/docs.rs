@@ -138,7 +138,39 @@ fn every_fact_is_in_the_reference() {
 fn the_readme_names_every_verb() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     for verb in commands(&mydyno(&["--help"])) {
-        assert!(readme.contains(&format!("`mydyno {verb}")), "README.md does not name `mydyno {verb}`");
+        assert!(
+            readme.contains(&format!("`mydyno {verb}")),
+            "README.md does not name `mydyno {verb}`: add a row to its table of commands"
+        );
+    }
+}
+
+/// Verbs whose own source prints no document, and the reason.
+const WITHOUT_DOCUMENT: &[(&str, &str)] = &[
+    ("compare", "proving.rs prints the design and the verdict"),
+    ("completions", "the answer is a script"),
+    ("demo", "bench prints the summary"),
+    ("man", "the answer is a page"),
+    ("prove", "proving.rs prints the design and the verdict"),
+];
+
+#[test]
+fn every_verb_answers_json_by_a_document() {
+    for entry in fs::read_dir(root().join("crates/mydyno/src/verbs")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let files = match path.is_dir() {
+            true => fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()).collect(),
+            false => vec![path],
+        };
+        let texts = files.iter().filter(|file| file.is_file()).map(|file| fs::read_to_string(file).unwrap());
+        let prints = texts.into_iter().any(|text| text.contains("to_json()"));
+        let is_listed = name == "mod" || WITHOUT_DOCUMENT.iter().any(|(verb, _)| *verb == name);
+        assert!(
+            prints != is_listed,
+            "{name}: where `ui.json` is set, print a document of crates/model by `to_json()`; a verb that has none is \
+             listed in WITHOUT_DOCUMENT with its reason"
+        );
     }
 }
 

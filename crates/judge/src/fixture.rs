@@ -40,7 +40,7 @@ pub fn facts(
             continue;
         }
         match catalogue(&id) {
-            None => problems.push(format!("{id}: nothing collects a fact of this name")),
+            None => problems.push(not_collected(&id)),
             Some(unit) => match fact(&value, unit) {
                 Some(fact) => {
                     facts.insert(id, fact);
@@ -55,6 +55,17 @@ pub fn facts(
         return Err(problems);
     }
     Ok(FactSet { header: Header::of::<FactSet>(OffsetDateTime::UNIX_EPOCH), facts, extra: Map::new() })
+}
+
+/// The problem of a fact that no collector gives.
+pub fn not_collected(id: &str) -> String {
+    let of_kernel = match id.starts_with("host.sysctl.") {
+        true => {
+            "; a kernel setting is read when crates/facts/src/collectors/sysctl.rs or a row of knobs/settings names it"
+        }
+        false => "",
+    };
+    format!("{id}: nothing collects a fact of this name: docs/reference/facts.md lists them{of_kernel}")
 }
 
 const SPECIAL: [&str; 5] = ["value", "denied", "absent", "error", "not_read"];

@@ -11,7 +11,7 @@ use mydyno_settings::table;
 
 use crate::claim::Claim;
 use crate::expr::{Expr, Mutant, mutants};
-use crate::fixture::{Catalogue, facts};
+use crate::fixture::{Catalogue, facts, not_collected};
 use crate::judge::judge;
 use crate::ledger::weakens;
 
@@ -122,7 +122,7 @@ fn known(claim: &Claim, catalogue: Catalogue<'_>, problems: &mut Vec<String>) {
     named.dedup();
     for pattern in named {
         if catalogue(&pattern.replace('*', "x")).is_none() {
-            problems.push(format!("{pattern}: nothing collects a fact of this name"));
+            problems.push(not_collected(&pattern));
         }
     }
 }

@@ -51,11 +51,19 @@ pub struct Ledger {
 
 /// The ledger in the program. A test checks that its files are valid.
 pub fn ledger() -> &'static Ledger {
-    static LEDGER: LazyLock<Ledger> = LazyLock::new(|| Ledger::read(folder("ledger")).unwrap_or_default());
+    static LEDGER: LazyLock<Ledger> = LazyLock::new(|| Ledger::embedded().unwrap_or_default());
     &LEDGER
 }
 
 impl Ledger {
+    /// The ledger in the program.
+    ///
+    /// # Errors
+    /// A file is not valid; a test rules that out.
+    pub fn embedded() -> Result<Self, SettingsError> {
+        Self::read(folder("ledger"))
+    }
+
     /// Reads files `ledger/NAME.toml`.
     ///
     /// # Errors

@@ -77,7 +77,7 @@ pub struct Table {
 
 /// The table in the program. A test checks that its files are valid.
 pub fn table() -> &'static Table {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(folder("settings")).unwrap_or_default());
+    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::embedded().unwrap_or_default());
     &TABLE
 }
 
@@ -100,6 +100,14 @@ pub fn prices(lever: &str, value: &str) -> Vec<String> {
 }
 
 impl Table {
+    /// The table in the program.
+    ///
+    /// # Errors
+    /// A file is not valid; a test rules that out.
+    pub fn embedded() -> Result<Self, SettingsError> {
+        Self::read(folder("settings"))
+    }
+
     /// Reads files `settings/NAME.toml`.
     ///
     /// # Errors

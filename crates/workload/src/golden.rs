@@ -13,8 +13,12 @@ pub fn same(name: &str, text: &str) {
         std::fs::write(&path, text).unwrap();
         return;
     }
-    let kept = std::fs::read_to_string(&path)
-        .unwrap_or_else(|e| panic!("{}: {e}: run with MYDYNO_WRITE_GOLDEN=1 to record it", path.display()));
+    let kept = std::fs::read_to_string(&path).unwrap_or_else(|e| {
+        panic!(
+            "{}: {e}: MYDYNO_WRITE_GOLDEN=1 cargo test -p mydyno-workload --lib records it",
+            path.display()
+        )
+    });
     let differs = kept.lines().zip(text.lines()).position(|(kept, now)| kept != now);
     assert!(
         kept == text,

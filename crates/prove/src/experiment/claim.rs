@@ -77,7 +77,8 @@ mod tests {
             for id in &experiment.definition.claims {
                 let claim = claims.find(id).unwrap();
                 let named = claim.document.proof.experiment.as_deref();
-                assert_eq!(named, Some(experiment.definition.name.as_str()), "{id}");
+                let name = experiment.definition.name.as_str();
+                assert_eq!(named, Some(name), "the claim {id}: give it `proof.experiment = {name:?}`");
             }
         }
     }

@@ -67,7 +67,7 @@ impl Examiner<'_> {
         );
         let stem = Path::new(&self.experiment.file).file_stem().unwrap_or_default().to_string_lossy();
         if d.name != stem {
-            self.wrong(&d.name, format!("name: the file is called {stem}.toml"));
+            self.wrong(&d.name, format!("name: the file is called {stem}.toml: both have to be the same"));
         }
         self.need(
             d.question.ends_with('?') && d.question.len() > 20,

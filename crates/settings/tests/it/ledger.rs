@@ -1,15 +1,20 @@
 //! The ledger that is shipped.
 
 use mydyno_settings::knobs::Knobs;
-use mydyno_settings::{ledger, table};
+use mydyno_settings::{Ledger, ledger, table};
 
 #[test]
 fn every_row_is_of_a_knob_or_a_lever() {
     let knobs = Knobs::embedded().unwrap();
+    // A mistake in a file would leave the ledger of the program empty.
+    Ledger::embedded().unwrap_or_else(|mistakes| panic!("knobs/{mistakes}"));
     assert!(ledger().iter().count() > 90);
     for (name, _) in ledger().iter() {
         let of_lever = table().rows().any(|row| row.ledger.as_deref() == Some(name));
-        assert!(knobs.get(name).is_some() || of_lever, "{name}");
+        assert!(
+            knobs.get(name).is_some() || of_lever,
+            "{name}: no knob, and no row of knobs/settings with `ledger = {name:?}`"
+        );
     }
 }
 

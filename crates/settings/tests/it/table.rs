@@ -5,6 +5,8 @@ use mydyno_settings::{Table, table};
 
 #[test]
 fn the_files_are_valid_and_every_row_has_a_lever_a_known_knob_and_a_row_of_the_ledger_where_it_names_one() {
+    // A mistake in a file would leave the table of the program empty.
+    Table::embedded().unwrap_or_else(|mistakes| panic!("knobs/{mistakes}"));
     assert!(table().rows().count() > 80, "{}", table().rows().count());
     let knobs = Knobs::embedded().unwrap();
     for row in table().rows() {
@@ -16,7 +18,11 @@ fn the_files_are_valid_and_every_row_has_a_lever_a_known_knob_and_a_row_of_the_l
         }
         // A setting without a lever is there to go back with another.
         let goes_along = table().rows().any(|other| other.along.contains(&row.id));
-        assert!(row.lever.is_some() || (goes_along && row.path.is_some()), "{}", row.id);
+        assert!(
+            row.lever.is_some() || (goes_along && row.path.is_some()),
+            "{}: give it a `lever`; a row without one has a `path` and is in `along` of another row",
+            row.id
+        );
         assert_eq!(table().resolve(&row.id).map(|found| found.lever), Some(row.lever.clone()), "{}", row.id);
     }
     assert!(Table::read([("settings/x.toml", "[a]\nform = { type = \"size\" }\nfakt = \"b\"\n")]).is_err());
