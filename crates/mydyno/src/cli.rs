@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::failure::{Failure, Status};
 use crate::log::Filter;
 use crate::secrets::WORD_AFTER;
 use crate::ui::Ui;
-use crate::verbs::Verb;
+use crate::verbs::{Verb, on_demand};
 use crate::workload_args;
 
 /// Load, audit, compare and watch MySQL and MariaDB, on your own server or a private one.
@@ -49,19 +49,24 @@ fn version() -> String {
     format!("{} ({})", writer.version, writer.commit)
 }
 
-/// Parses the command line and prints help, version and mistakes. A mistake that would repeat `hidden`, a word that may
+/// The command line for these arguments: of the verbs that are not among them, it has the names and summaries alone.
+pub fn command_of(args: &[OsString]) -> Command {
+    on_demand::only(args, Cli::command)
+}
+
+/// Parses the command line by `command` and prints help, version and mistakes. A mistake that would repeat `hidden`, a word that may
 /// be a password, is replaced by the remedy. `defaults` names options that the file of defaults has added; it follows a
 /// mistake.
 ///
 /// # Errors
 /// The exit status after help, version (0) or a mistake (2).
 pub fn parse(
-    args: impl Iterator<Item = OsString>,
+    command: Command,
+    args: Vec<OsString>,
     hidden: Option<&str>,
     defaults: Option<String>,
 ) -> Result<(Cli, Ui), ExitCode> {
-    let args: Vec<OsString> = args.collect();
-    let command = workload_args::for_one_workload(Cli::command(), &args);
+    let command = workload_args::for_one_workload(command, &args);
     match command.try_get_matches_from(args).and_then(|found| Cli::from_arg_matches(&found)) {
         Ok(cli) => {
             let ui = Ui::detect(cli.common.json, cli.common.quiet);
@@ -295,6 +300,25 @@ mod tests {
         assert_eq!(line(&["mydyno", "help", "server", "up"]), ["mydyno", "server", "up", "--help"]);
         assert_eq!(line(&["mydyno", "help"]), ["mydyno", "--help"]);
         assert_eq!(line(&["mydyno", "bench", "help"]), ["mydyno", "bench", "help"]);
+    }
+
+    #[test]
+    fn a_command_line_of_some_verbs_speaks_of_all_as_the_whole_one() {
+        let whole = super::Cli::command();
+        let verbs = whole.get_subcommands().map(|verb| verb.get_name().to_owned());
+        let lines =
+            verbs.map(|verb| vec!["mydyno".to_owned(), "--quiet".to_owned(), verb, "--help".to_owned()]);
+        let others = ["mydyno --help", "mydyno benhc", "mydyno --connections 4 bench", "mydyno"];
+        for line in lines.chain(others.map(|line| line.split(' ').map(str::to_owned).collect())) {
+            let args: Vec<std::ffi::OsString> = line.iter().map(Into::into).collect();
+            // The verbs that take another program's place take all words.
+            let said =
+                |command: clap::Command| command.try_get_matches_from(&args).map_err(|e| e.to_string()).err();
+            assert_eq!(said(super::command_of(&args)), said(whole.clone()), "{line:?}");
+        }
+        let some = super::command_of(&["mydyno".into(), "report".into()]);
+        let options = |name: &str| some.find_subcommand(name).unwrap().get_arguments().count();
+        assert!(options("report") > 0 && options("bench") == 0);
     }
 
     #[test]

@@ -40,15 +40,15 @@ fn main() -> ExitCode {
     }
     signals::accept_interrupts();
     let file = config::take_file(&mut args);
-    let command = cli::Cli::command();
+    let command = cli::command_of(&args);
     let line = secrets::take_password(args, &command);
-    let config = config::Config::find(file, &command);
+    let config = config::Config::find(file, cli::Cli::command);
     let (args, note) = match &config {
         Ok(config) => config.apply(line.args, &command),
         Err(_) => (line.args, None),
     };
     let argv = secrets::shown(&args);
-    let (cli, ui) = match cli::parse(args.into_iter(), line.word_after.as_deref(), note) {
+    let (cli, ui) = match cli::parse(command, args, line.word_after.as_deref(), note) {
         Ok(parsed) => parsed,
         Err(status) => return status,
     };

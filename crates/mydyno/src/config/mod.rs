@@ -47,11 +47,12 @@ pub struct Entry {
 
 impl Config {
     /// Locates and parses the file: `file`, that of [`take_file`], `$MYDYNO_CONFIG`, else `mydyno.toml` in
-    /// `$XDG_CONFIG_HOME` or `~/.config`. Only the last one may be missing.
+    /// `$XDG_CONFIG_HOME` or `~/.config`. Only the last one may be missing. `command` defines the whole command line, for the
+    /// entries of a file.
     ///
     /// # Errors
     /// The file is missing, cannot be read, is world-writable, or contains a mistake.
-    pub fn find(file: Option<OsString>, command: &Command) -> Result<Self, Failure> {
+    pub fn find(file: Option<OsString>, command: fn() -> Command) -> Result<Self, Failure> {
         let named = file.or_else(|| std::env::var_os(VARIABLE).filter(|v| !v.is_empty()));
         let Some(path) = named.clone().map(PathBuf::from).or_else(default_path) else {
             return Ok(Self::default());
@@ -64,7 +65,7 @@ impl Config {
             }
             Err(problem) => return Err(Failure::usage(problem.about(&path))),
         };
-        let entries = read::entries(&text, command).map_err(|problems| Failure {
+        let entries = read::entries(&text, &command()).map_err(|problems| Failure {
             status: Status::Usage,
             problems: problems.into_iter().map(|p| format!("{}:{p}", path.display())).collect(),
         })?;
@@ -80,6 +81,9 @@ impl Config {
     /// The arguments with the applicable defaults inserted behind the verb; and a note that names these, in case the
     /// command line is wrong because of them.
     pub fn apply(&self, args: Vec<OsString>, command: &Command) -> (Vec<OsString>, Option<String>) {
+        if self.entries.is_empty() {
+            return (args, None);
+        }
         let (args, added) = apply::apply(&self.entries, args, command);
         let path = self.path.as_deref().unwrap_or(Path::new("")).display();
         let note = (!added.is_empty())

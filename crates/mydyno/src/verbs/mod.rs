@@ -16,6 +16,7 @@ mod experiments;
 mod host;
 mod knobs;
 mod man;
+pub mod on_demand;
 mod probe;
 mod prove;
 mod report;
@@ -33,45 +34,46 @@ use crate::config::Config;
 use crate::failure::{Failure, Status};
 use crate::secrets::Password;
 use crate::ui::Ui;
+use on_demand::OnDemand;
 
-/// The verbs of mydyno.
+/// The verbs of mydyno, each with its options.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Run a short sweep on a private server and show a report, without configuration.
-    Demo(demo::Args),
+    Demo(OnDemand<demo::Args>),
     /// Judge a server and its host: problems, evidence, remedies and their undo. Only reads.
-    Audit(Box<audit::Args>),
+    Audit(OnDemand<audit::Args>),
     /// Load a server and record everything that is measured.
-    Bench(Box<bench::Args>),
+    Bench(OnDemand<bench::Args>),
     /// Compare two variants of a private server under the same load: an effect with its interval, and a verdict.
-    Compare(Box<compare::Args>),
+    Compare(OnDemand<compare::Args>),
     /// Run a controlled experiment on private servers: the answer with its interval and price; all changes are
     /// restored.
-    Prove(Box<prove::Args>),
+    Prove(OnDemand<prove::Args>),
     /// Audit a server and test its advice on private servers, one by one and together. The server itself is only read.
-    Checkup(Box<checkup::Args>),
+    Checkup(OnDemand<checkup::Args>),
     /// List the experiments, explain one, or examine a folder of your own.
-    Experiments(experiments::Args),
+    Experiments(OnDemand<experiments::Args>),
     /// List the verdicts of experiments on this host.
-    Verdicts(verdicts::Args),
+    Verdicts(OnDemand<verdicts::Args>),
     /// Measure storage, memory and scheduler of this machine, one property at a time.
-    Probe(probe::Args),
+    Probe(OnDemand<probe::Args>),
     /// Show recorded runs: HTML, Markdown, terminal or JSON.
-    Report(report::Args),
+    Report(OnDemand<report::Args>),
     /// List, name, tag, compare, export, import and delete recorded runs and experiments.
-    Runs(runs::Args),
+    Runs(OnDemand<runs::Args>),
     /// Show or restore the changes of this host by mydyno.
-    Host(host::Args),
+    Host(OnDemand<host::Args>),
     /// Make, list and end private servers.
-    Server(server::Args),
+    Server(OnDemand<server::Args>),
     /// List the claims that an audit judges, explain one, or examine a folder of your own.
-    Claims(claims::Args),
+    Claims(OnDemand<claims::Args>),
     /// List server variables, options and host settings, or explain one: ranges by release, and prices.
-    Knobs(knobs::Args),
+    Knobs(OnDemand<knobs::Args>),
     /// Say from a driver's tables what of TPC-C's work it does and what it leaves out. It only reads.
-    TpccLint(Box<tpcc_lint::Args>),
+    TpccLint(OnDemand<tpcc_lint::Args>),
     /// Show what a server and its host do, every second: rates of both on one clock. It only reads.
-    Watch(Box<watch::Args>),
+    Watch(OnDemand<watch::Args>),
     /// Take sysbench's place: its command line, Lua scripts, built-in tests and reports.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Sysbench(compat::Words),
@@ -79,15 +81,15 @@ pub enum Verb {
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Slap(compat::Words),
     /// Put this program in the place of sysbench and mysqlslap under their own names.
-    Compat(compat::Args),
+    Compat(OnDemand<compat::Args>),
     /// List the workloads, or explain one.
-    Workloads(workloads::Args),
+    Workloads(OnDemand<workloads::Args>),
     /// List the defaults of your file, each with its source.
-    Config(config::Args),
+    Config(OnDemand<config::Args>),
     /// Print the script with which a shell completes commands, options and values.
-    Completions(completions::Args),
+    Completions(OnDemand<completions::Args>),
     /// Print the manual page of a verb, or write those of all.
-    Man(man::Args),
+    Man(OnDemand<man::Args>),
 }
 
 /// Executes the command line.
