@@ -17,11 +17,9 @@ build: ## build the release binary, target/release/mydyno
 demo: deps build ## a private server under load, an honest record, a report: about a minute after the build
 	@target/release/mydyno demo
 
-# Most tests wait for servers: twice as many at a time as there are CPUs take two thirds of the time.
-test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test: deps ## every test, real servers included
 	@scripts/install-deps file-systems sysbench mysqlslap
-	@$(CARGO) test --workspace --locked
+	@CARGO="$(CARGO)" scripts/test
 
 build-tests: deps ## build the tests and run none
 	@$(CARGO) test --quiet --workspace --locked --no-run
@@ -156,14 +154,12 @@ knobs: deps ## ask the eleven servers anew what they take, and write knobs/serve
 	@scripts/knobs $(ENGINES)
 
 FUZZ_TIME ?= 60
+FUZZERS := fuzz fuzz_files fuzz_records
 fuzz: ## fuzz what servers and files can say, FUZZ_TIME seconds for each of twelve targets
 	@# With the whole workspace's features, as the tests were built, nothing is built again.
-	@$(CARGO) build --quiet --workspace --locked --example fuzz
-	@$${CARGO_TARGET_DIR:-target}/debug/examples/fuzz $(FUZZ_TIME)
-	@$(CARGO) build --quiet --workspace --locked --example fuzz_files
-	@$${CARGO_TARGET_DIR:-target}/debug/examples/fuzz_files $(FUZZ_TIME)
-	@$(CARGO) build --quiet --workspace --locked --example fuzz_records
-	@$${CARGO_TARGET_DIR:-target}/debug/examples/fuzz_records $(FUZZ_TIME)
+	@$(CARGO) build --quiet --workspace --locked $(FUZZERS:%=--example %)
+	@for fuzzer in $(FUZZERS); do "$${CARGO_TARGET_DIR:-target}/debug/examples/$$fuzzer" $(FUZZ_TIME) & jobs+=($$!); done; \
+	  failed=0; for job in "$${jobs[@]}"; do wait "$$job" || failed=1; done; exit $$failed
 
 fuzz-coverage: ## the same, one after the other, guided by coverage (needs a nightly compiler)
 	@crates/wire/fuzz/run $(FUZZ_TIME)

@@ -10,10 +10,15 @@ use crate::fixture::{Ended, document, lines, signal};
 use crate::home::Home;
 use crate::house::root;
 
-const SHORT: &[&str] = &["--time", "2s", "--warmup", "1s"];
-
 fn with_out<'a>(args: &[&'a str], out: &'a str) -> Vec<&'a str> {
-    args.iter().chain(SHORT).copied().chain(["--out", out, "--quiet"]).collect()
+    let short = ["--time", "2s", "--warmup", "300ms"];
+    args.iter().copied().chain(short).chain(["--out", out, "--quiet"]).collect()
+}
+
+/// As [`with_out`], for a test that needs no second interval.
+fn at_once<'a>(args: &[&'a str], out: &'a str) -> Vec<&'a str> {
+    let short = ["--time", "1s", "--warmup", "0s"];
+    args.iter().copied().chain(short).chain(["--out", out, "--quiet"]).collect()
 }
 
 fn sum(intervals: &[Value], field: &str) -> u64 {
@@ -113,7 +118,7 @@ fn every_workload_runs_and_keeps_its_rows() {
         let run = home.path().join(name);
         let args = server.bench(name, &[&["--connections", "2", "--json"], small].concat());
         let summary: Value =
-            serde_json::from_str(&home.fine(&with_out(&args, run.to_str().unwrap()))).unwrap();
+            serde_json::from_str(&home.fine(&at_once(&args, run.to_str().unwrap()))).unwrap();
         assert!(summary["steps"][0]["transactions"].as_u64().unwrap() > 0, "{name}");
         // bulk_insert has a table for each connection.
         home.fine(&server.bench(name, &[&["check", "--connections", "2"], small].concat()));
@@ -178,7 +183,7 @@ fn the_same_seed_gives_the_same_rows_and_operations() {
         ];
         let args = server.bench("oltp_write_only", &rest);
         let summary: Value =
-            serde_json::from_str(&home.fine(&with_out(&args, run.to_str().unwrap()))).unwrap();
+            serde_json::from_str(&home.fine(&at_once(&args, run.to_str().unwrap()))).unwrap();
         summary["fingerprint"].clone()
     };
     let (first, second) = (fingerprint("r1", "one", "5"), fingerprint("r2", "again", "5"));
@@ -237,7 +242,7 @@ fn a_broken_bound_is_exit_status_one() {
     let run = |name: &str, bound: &str| {
         let out = home.path().join(name);
         let args = server.bench("oltp_point_select", &["--connections", "1", "--fail-if", bound]);
-        home.end(&with_out(&args, out.to_str().unwrap()))
+        home.end(&at_once(&args, out.to_str().unwrap()))
     };
     assert_eq!(run("kept", "p50>10s").status, 0);
     let broken = run("broken", "p50>1us");
@@ -308,7 +313,7 @@ fn a_private_server_for_one_bench_is_gone_after_it() {
     let run = home.path().join("run");
     let args =
         ["bench", "oltp_point_select", "--sandbox", "--connections", "2", "--set", "max_connections=77"];
-    let stdout = home.fine(&with_out(&args, run.to_str().unwrap()));
+    let stdout = home.fine(&at_once(&args, run.to_str().unwrap()));
     assert!(stdout.contains("private server"), "{stdout}");
     let facts = document(&run.join("facts.json"));
     assert_eq!(

@@ -49,7 +49,7 @@ fn advice_is_measured_and_the_folder_holds_the_page_and_the_experiment() {
     let (file, out) = (option_file(&home), home.path().join("out"));
     let out_option = format!("--out={}", out.display());
     let short =
-        ["--only=flush-log-at-trx-commit", "--slice=200ms", "--warmup=0s", "--budget=40s", "--connections=4"];
+        ["--only=flush-log-at-trx-commit", "--slice=200ms", "--warmup=0s", "--budget=40s", "--connections=1"];
     let checkup =
         home.json(&[&["checkup", "--sandbox", &file, &out_option, "--json", "--quiet"][..], &short].concat());
     let advice = &checkup["advice"].as_array().unwrap()[0];

@@ -114,6 +114,28 @@ fn every_crate_takes_the_lints_of_the_workspace() {
 }
 
 #[test]
+fn rustdoc_runs_for_the_crates_whose_documentation_has_examples() {
+    let documented = |file: &str| {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        text.lines()
+            .any(|line| ["/// ```", "//! ```"].iter().any(|begin| line.trim_start().starts_with(begin)))
+    };
+    let files = paths_of_the_source();
+    for (name, _) in FLOORS.iter().filter(|(name, _)| *name != "mydyno") {
+        let folder = format!("crates/{}", name.trim_start_matches("mydyno-"));
+        let manifest = fs::read_to_string(root().join(&folder).join("Cargo.toml")).unwrap();
+        let in_it = |file: &&String| file.starts_with(&format!("{folder}/src/")) && file.ends_with(".rs");
+        let has_examples = files.iter().filter(in_it).any(|file| documented(file));
+        // Without examples, rustdoc compiles the crate once more to find that out.
+        assert_eq!(
+            has_examples,
+            !manifest.contains("doctest = false"),
+            "{name}: `doctest` in its Cargo.toml"
+        );
+    }
+}
+
+#[test]
 fn every_dependency_has_its_line_of_reason() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let reasons = fs::read_to_string(root().join("docs/journal/dependencies.md")).unwrap();

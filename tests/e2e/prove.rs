@@ -268,7 +268,7 @@ fn a_duet_loads_two_servers_at_once_and_is_labelled() {
     let home = Home::new();
     let out = home.path().join("duet");
     let words = "compare oltp_point_select --duet --treatment=server.nice=1 --both=workload.tables=1 --both=workload.table-size=100 \
-                 --connections=1 --budget=100s --starts=3 --slice=1s --settle=200ms --warmup=200ms --json --quiet";
+                 --connections=1 --budget=70s --starts=3 --slice=1s --settle=200ms --warmup=200ms --json --quiet";
     let out_option = format!("--out={}", out.display());
     let args: Vec<&str> = words.split_whitespace().chain([out_option.as_str()]).collect();
     let ended = home.end(&args);

@@ -81,8 +81,8 @@ fn a_proxy_that_loses_one_update_in_a_thousand_is_caught() {
         let password = ["--password-file", server.text("password_file")];
         home.fine(&[&["bench", "tpcc", "run"][..], &way, &password, &load].concat());
     };
-    for _ in 0..10 {
-        through("5s");
+    for _ in 0..50 {
+        through("1s");
         if proxy.lost.load(Ordering::Relaxed) > 1 {
             break;
         }

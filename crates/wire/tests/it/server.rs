@@ -112,7 +112,8 @@ fn launch(folder: &Path, port: u16) -> Option<(u32, Sender<()>, JoinHandle<()>)>
         let mut command = Command::new("mariadbd");
         command.args(["--no-defaults", "--skip-log-bin", "--skip-name-resolve", "--bind-address=127.0.0.1"]);
         command.args([
-            "--innodb-buffer-pool-size=16M",
+            // Larger than the tables of any test: the pages of a full pool would be written and read again and again.
+            "--innodb-buffer-pool-size=512M",
             "--innodb-log-file-size=4M",
             "--innodb-use-native-aio=0",
         ]);

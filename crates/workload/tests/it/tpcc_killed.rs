@@ -35,7 +35,7 @@ impl Again {
             "--no-defaults",
             "--skip-log-bin",
             "--skip-networking",
-            "--innodb-buffer-pool-size=16M",
+            "--innodb-buffer-pool-size=512M",
         ]);
         command.args(["--innodb-log-file-size=4M", "--innodb-use-native-aio=0", "--user=root"]);
         command.arg(format!("--datadir={}", folder.join("data").display()));
