@@ -84,7 +84,7 @@ const PROXIES: [Wording; 1] = [(
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 const DYNAMIC: [Wording; 1] = [(
-    "SELECT CONCAT(USER, '@', HOST, ': ', GROUP_CONCAT(PRIV ORDER BY PRIV SEPARATOR ' ')) FROM mysql.global_grants WHERE PRIV IN ('ROLE_ADMIN', 'SET_USER_ID', 'SET_ANY_DEFINER', 'SYSTEM_USER', 'SYSTEM_VARIABLES_ADMIN', 'AUTHENTICATION_POLICY_ADMIN', 'PASSWORDLESS_USER_ADMIN') AND USER NOT IN ('root', 'mysql.sys', 'mysql.session', 'mysql.infoschema') GROUP BY USER, HOST ORDER BY 1 LIMIT 20",
+    "SELECT CONCAT(g.USER, '@', g.HOST, ': ', GROUP_CONCAT(g.PRIV ORDER BY g.PRIV SEPARATOR ' ')) FROM mysql.global_grants g JOIN mysql.user u ON u.User = g.USER AND u.Host = g.HOST WHERE u.account_locked = 'N' AND g.PRIV IN ('ROLE_ADMIN', 'SET_USER_ID', 'SET_ANY_DEFINER', 'SYSTEM_USER', 'SYSTEM_VARIABLES_ADMIN', 'AUTHENTICATION_POLICY_ADMIN', 'PASSWORDLESS_USER_ADMIN') AND g.USER NOT IN ('root', 'mysql.sys', 'mysql.session', 'mysql.infoschema') GROUP BY g.USER, g.HOST ORDER BY 1 LIMIT 20",
     &[mysql(80_000..)],
 )];
 const ROLES_THAT_LOG_IN: [Wording; 1] = [(

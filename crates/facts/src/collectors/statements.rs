@@ -87,7 +87,7 @@ const TOTAL: Wording = (
 
 /// Statements with something to tell, those that took the most time first. Most servers have some hundred.
 const TOLD: Wording = (
-    "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT IS NOT NULL AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 10 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_TIMER_WAIT >= 100000000000) ORDER BY SUM_TIMER_WAIT DESC LIMIT 1000",
+    "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT IS NOT NULL AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 10 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_TIMER_WAIT >= 100000000000) ORDER BY SUM_TIMER_WAIT DESC LIMIT 1000",
     &SERVERS,
 );
 
@@ -116,6 +116,7 @@ struct Digest {
     on_disk: f64,
     merge_passes: f64,
     affected: f64,
+    full_scans: f64,
 }
 
 impl Digest {
@@ -134,6 +135,7 @@ impl Digest {
             on_disk: number(9)?,
             merge_passes: number(10)?,
             affected: number(11)?,
+            full_scans: number(12)?,
         })
     }
 
@@ -151,8 +153,12 @@ impl Digest {
         ["INFORMATION_SCHEMA", "PERFORMANCE_SCHEMA", "`MYSQL` .", "`SYS` ."].iter().any(|part| self.has(part))
     }
 
+    /// Whether it reads much without an index that finds the rows. A scan of a whole index counts as one of a table; MySQL
+    /// counts neither for UPDATE and DELETE, which are told by the rows that they change.
     fn scans(&self) -> bool {
-        self.without_index > 0.0 && self.read >= 1000.0 * self.count
+        let changes_few =
+            self.is(&["UPDATE", "DELETE"]) && (self.read >= 20.0 * self.affected || !self.has(" WHERE "));
+        self.read >= 1000.0 * self.count && (self.without_index > 0.0 || self.full_scans > 0.0 || changes_few)
     }
 
     fn locks(&self) -> bool {
@@ -324,8 +330,21 @@ mod tests {
 
     #[test]
     fn a_statement_has_figures_of_each_time_and_its_share_of_all_time() {
-        let cells =
-            ["shop", "SELECT * FROM `t`", "4", "2000000000000", "8000", "4", "1", "0", "0", "0", "0", "0"];
+        let cells = [
+            "shop",
+            "SELECT * FROM `t`",
+            "4",
+            "2000000000000",
+            "8000",
+            "4",
+            "1",
+            "0",
+            "0",
+            "0",
+            "0",
+            "0",
+            "0",
+        ];
         let row: Row = cells.map(|cell| Some(cell.to_owned())).to_vec();
         let digests = Digests { all: vec![Digest::of(&row).unwrap()], time_s: 8.0, count: 10.0 };
         let entry = digests.entry(&digests.all[0]);
@@ -345,6 +364,14 @@ mod tests {
         assert!(scan.scans() && !scan.locks() && !scan.of_server());
         assert!(locking.scans() && locking.locks());
         assert!(!few.scans() && own.of_server());
+        let of_index = Digest { without_index: 0.0, full_scans: 10.0, ..scan.clone() };
+        let all = digest("UPDATE `a` SET `b` = ?", 10.0, 20_000.0, 0.0);
+        let found = Digest {
+            text: "UPDATE `a` SET `b` = ? WHERE `c` = ?".to_owned(),
+            affected: 20_000.0,
+            ..all.clone()
+        };
+        assert!(of_index.scans() && all.scans() && !found.scans());
         let page = digest("SELECT `a` FROM `b` ORDER BY `a` LIMIT ?, ...", 1.0, 2505.0, 5.0);
         assert!(page.pages() && !scan.pages());
         let digests = Digests { all: vec![few, scan], time_s: 4.0, count: 20.0 };
