@@ -36,6 +36,26 @@ pub struct Queue {
     free: Vec<usize>,
 }
 
+/// A request as the kernel takes it: `struct iocb` of linux/aio_abi.h, which the C library of static binaries does not declare. What is
+/// not set stays 0.
+#[repr(C)]
+#[derive(Default)]
+struct Control {
+    data: u64,
+    /// Key and flags of the request, in the order of the machine's bytes.
+    key_and_flags: [u32; 2],
+    /// 0 reads, 1 writes.
+    opcode: u16,
+    priority: i16,
+    descriptor: u32,
+    buffer: u64,
+    length: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    event_descriptor: u32,
+}
+
 impl Queue {
     /// A queue of so many requests of at most `block` bytes.
     ///
@@ -79,14 +99,15 @@ impl Queue {
         if let Some(bytes) = bytes {
             buffer.write(0, &bytes[..length.min(bytes.len())]);
         }
-        // SAFETY: iocb is plain integers, for which all zeroes is a value.
-        let mut control: libc::iocb = unsafe { std::mem::zeroed() };
-        control.aio_data = slot as u64;
-        control.aio_lio_opcode = u16::from(bytes.is_some());
-        control.aio_fildes = file.as_raw_fd() as u32;
-        control.aio_buf = buffer.address() as u64;
-        control.aio_nbytes = length as u64;
-        control.aio_offset = offset as i64;
+        let mut control = Control {
+            data: slot as u64,
+            opcode: u16::from(bytes.is_some()),
+            descriptor: file.as_raw_fd() as u32,
+            buffer: buffer.address() as u64,
+            length: length as u64,
+            offset: offset as i64,
+            ..Control::default()
+        };
         let mut list = [&raw mut control];
         // SAFETY: the kernel copies the request; its buffer lives as long as the queue, which waits for all at its end.
         let submitted = unsafe { libc::syscall(libc::SYS_io_submit, self.context, 1_i64, list.as_mut_ptr()) };
