@@ -58,6 +58,7 @@ bench-compat: build ## `mydyno sysbench` beside sysbench, the same words, with a
 	@scripts/install-deps sysbench
 	@failed=0; \
 	for autogroup in 0 1; do $(WITH_SETTING) kernel.sched_autogroup_enabled=$$autogroup -- bench/beside_sysbench_compat.py || failed=1; done; \
+	bench/compat_memory.py || failed=1; \
 	exit $$failed
 
 bench-tpcc: build ## `bench tpcc --as sysbench-tpcc` beside sysbench with bench/tpcc.lua, interleaved, and batched beside single statements, with what must hold: about fifteen minutes on a quiet host
