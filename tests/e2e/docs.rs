@@ -151,6 +151,7 @@ const WITHOUT_DOCUMENT: &[(&str, &str)] = &[
     ("completions", "the answer is a script"),
     ("demo", "bench prints the summary"),
     ("man", "the answer is a page"),
+    ("on_demand", "no verb: it defines the options of one"),
     ("prove", "proving.rs prints the design and the verdict"),
 ];
 
