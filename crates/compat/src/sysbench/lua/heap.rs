@@ -17,7 +17,7 @@ const MARK: usize = 8;
 
 /// Blocks of a thread. They stay as long as the process.
 struct Heap {
-    /// By size: the first block that nobody has, in which the address of the next one stands.
+    /// By size: the first free block, in which the address of the next one stands.
     free: [*mut u8; LARGEST / STEP],
     /// What is left of the last chunk.
     next: *mut u8,
@@ -44,6 +44,10 @@ thread_local! {
 /// # Errors
 /// What Lua says.
 pub(super) fn adopt(lua: &Lua) -> mlua::Result<()> {
+    // Blocks of the allocator before could not be told from those of the heap.
+    if ffi::SYS_MIN_ALIGN < STEP {
+        return Ok(());
+    }
     let heap = HEAP.with(|heap| *heap);
     // SAFETY: the new allocator passes what it has not given itself to the one before. Heap and data are never freed.
     unsafe {
@@ -60,12 +64,12 @@ impl Heap {
     /// A block of so many bytes, at most [`LARGEST`]; null where there is no memory.
     ///
     /// # Safety
-    /// The blocks that were given back are in use by nobody.
+    /// The blocks that were given back are no longer used.
     unsafe fn take(&mut self, bytes: usize) -> *mut u8 {
         let class = class(bytes);
         let free = self.free[class];
         if !free.is_null() {
-            // SAFETY: a block that nobody has holds the address of the next one.
+            // SAFETY: a free block holds the address of the next one.
             self.free[class] = unsafe { free.cast::<*mut u8>().read() };
             return free;
         }
@@ -90,7 +94,7 @@ impl Heap {
     /// Takes a block back.
     ///
     /// # Safety
-    /// It came from [`Self::take`] for a size of the same class, and nobody uses it.
+    /// It came from [`Self::take`] for a size of the same class, and is no longer used.
     unsafe fn give_back(&mut self, block: *mut u8, bytes: usize) {
         let class = class(bytes);
         // SAFETY: the block has room for an address, and addresses of blocks are multiples of 8.
