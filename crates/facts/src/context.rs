@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::cancel::Cancellation;
 use crate::process::Process;
-use crate::source::{Read, Source};
+use crate::source::{Missing, Read, Source};
 
 /// Reason why facts of a server are absent when only a host is examined.
 pub(crate) const NO_CONNECTION: &str = "no connection to a server";
@@ -74,6 +74,15 @@ pub struct StatusReading {
 }
 
 impl Context {
+    /// The server's data directory, without a slash at its end.
+    ///
+    /// # Errors
+    /// The server has not told it.
+    pub(crate) fn datadir(&self) -> Read<&str> {
+        let told = self.variable("datadir").map(|path| path.trim_end_matches('/'));
+        told.ok_or_else(|| Missing::Absent("the data directory is not known".to_owned()))
+    }
+
     /// A server variable that is not empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|v| !v.is_empty())

@@ -6,7 +6,7 @@ use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::readings::Readings;
-use crate::source::{Missing, Read, Source};
+use crate::source::{Read, Source};
 
 /// Permissions of files, and deleted files.
 pub static COLLECTOR: Collector = Collector {
@@ -50,10 +50,7 @@ fn run(context: &Context, readings: &Readings) {
         Ok(server) => server,
         Err(missing) => return readings.rest_is("/proc/PID", missing),
     };
-    let datadir = context
-        .variable("datadir")
-        .ok_or_else(|| Missing::Absent("the data directory is not known".to_owned()))
-        .map(|path| path.trim_end_matches('/').to_owned());
+    let datadir = context.datadir().map(str::to_owned);
     let (datadir, view) = match (datadir, mounts::view(&context.source, server)) {
         (Ok(datadir), Ok(view)) => (datadir, view),
         (Err(missing), _) | (_, Err(missing)) => return readings.rest_is("datadir", &missing),

@@ -59,10 +59,7 @@ fn run(context: &Context, readings: &Readings) {
         Ok(server) => server,
         Err(missing) => return readings.rest_is("/proc/PID", missing),
     };
-    let datadir = context
-        .variable("datadir")
-        .ok_or_else(|| Missing::Absent("the data directory is not known".to_owned()))
-        .map(|path| path.trim_end_matches('/').to_owned());
+    let datadir = context.datadir().map(str::to_owned);
     let view = mounts::view(&context.source, server);
     let (datadir, view) = match (datadir, view) {
         (Ok(datadir), Ok(view)) => (datadir, view),

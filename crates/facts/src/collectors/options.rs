@@ -187,10 +187,7 @@ fn homes(source: &Source, server: &Process) -> (Vec<String>, Option<String>) {
 
 /// Settings that SET PERSIST wrote, whatever the version of the file.
 fn persisted(context: &Context, prefix: &Read<String>) -> Read<Vec<Value>> {
-    let datadir = context
-        .variable("datadir")
-        .ok_or_else(|| Missing::Absent("the data directory is not known".to_owned()))?;
-    let path = format!("{}/mysqld-auto.cnf", datadir.trim_end_matches('/'));
+    let path = format!("{}/mysqld-auto.cnf", context.datadir()?);
     let reached = format!("{}{path}", prefix.as_ref().map_err(Clone::clone)?);
     let text = context.source.text_within(&reached, LARGEST_FILE)?;
     let document: Value =

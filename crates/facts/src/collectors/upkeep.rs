@@ -87,9 +87,7 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("server.upkeep.newest_backup", "folders of backups", newest.map(|(path, _)| path));
     readings.put("server.upkeep.backups_running", "/proc/*/comm", running(&context.source));
     let mode = || -> Read<(String, u32)> {
-        let datadir = context
-            .variable("datadir")
-            .ok_or_else(|| Missing::Absent("the data directory is not known".to_owned()))?;
+        let datadir = context.datadir()?;
         let seen = format!("{}{datadir}", mounts::view(&context.source, server)?);
         Ok((datadir.to_owned(), context.source.stat(&seen)?.mode & 0o7777))
     };
