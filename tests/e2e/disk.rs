@@ -70,6 +70,46 @@ fn a_disk_is_made_written_to_cut_switched_on_and_taken_down() {
 }
 
 #[test]
+fn a_disk_of_several_drives_behind_a_protected_cache_keeps_what_nobody_flushed() {
+    let home = Home::new();
+    if !can_emulate(&home) {
+        return;
+    }
+    let mut up = vec!["host", "disk", "up", "p", "--size", "64M", "--allow-host-change", "--json"];
+    up.extend(["--cache", "protected", "--heads", "4", "--scheduler", "mq-deadline"]);
+    // Without barriers the file system keeps flushes to itself, which such a cache forgives.
+    up.extend(["--features", "^dir_index", "--mount-options", "barrier=0"]);
+    let made = home.json(&up);
+    let device = made["device"].as_str().unwrap().trim_start_matches("/dev/").to_owned();
+    let scheduler =
+        |device: &str| fs::read_to_string(format!("/sys/block/{device}/queue/scheduler")).unwrap();
+    assert!(scheduler(&device).contains("[mq-deadline]"), "{}", scheduler(&device));
+    let point = Path::new(made["mount"].as_str().unwrap()).to_owned();
+    fs::write(point.join("kept"), "kept").unwrap();
+    fs::File::open(point.join("kept")).unwrap().sync_all().unwrap();
+    let state = home.json(&["host", "disk", "state", "p", "--json"]);
+    assert_eq!((&state["model"]["heads"], &state["dirty_bytes"]), (&Value::from(4), &Value::from(0)));
+    let cut = home.json(&["host", "disk", "cut", "p", "--json"]);
+    assert_eq!(cut["counters"]["lost_bytes"], 0, "{cut}");
+    let on = home.json(&["host", "disk", "on", "p", "--json"]);
+    let device = on["device"].as_str().unwrap().trim_start_matches("/dev/").to_owned();
+    assert!(scheduler(&device).contains("[mq-deadline]"), "{}", scheduler(&device));
+    assert_eq!(fs::read(point.join("kept")).unwrap(), b"kept");
+    home.fine(&["host", "disk", "down", "p"]);
+    assert!(scheduler(&device).contains("[none]"), "{}", scheduler(&device));
+    assert_eq!(home.lasting_traces(), [""; 0]);
+    let ssd = ["host", "disk", "up", "s", "--size", "64M", "--allow-host-change", "--drive", "ssd", "--json"];
+    let made = home.json(&ssd);
+    let device = made["device"].as_str().unwrap().trim_start_matches("/dev/").to_owned();
+    let rotational = fs::read_to_string(format!("/sys/block/{device}/queue/rotational")).unwrap();
+    assert_eq!(rotational.trim(), "0");
+    let refused = home.fails(3, &[&ssd[..3], &["t"], &ssd[4..], &["--heads", "2"]].concat());
+    assert!(refused.contains("disk.heads"), "{refused}");
+    home.fine(&["host", "disk", "down", "s"]);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
 fn a_load_on_an_emulated_disk_says_so_in_its_result() {
     let home = Home::new();
     if !can_emulate(&home) {

@@ -125,6 +125,36 @@ fn readers_beside_a_writer_give_the_reads_and_the_syncs() {
 }
 
 #[test]
+fn a_setting_of_the_host_holds_during_a_probe_and_is_as_before_after_it() {
+    let home = Home::new();
+    const FILE: &str = "/proc/sys/vm/page-cluster";
+    let now = || fs::read_to_string(FILE).unwrap().trim().to_owned();
+    let before = now();
+    let lever = format!("vm.page-cluster={}", if before == "1" { 2 } else { 1 });
+    let probe = [&["probe", "clock", "--json", "--lever", &lever], &SHORT[..]].concat();
+    assert!(home.fails(3, &probe).contains("--allow-host-change"));
+    assert!(home.fails(2, &["probe", "clock", "--lever", "server.nice=5"]).contains("this is none"));
+    let levers = home.json(&["host", "levers", "--json"])["levers"].clone();
+    let known = levers.as_array().unwrap().iter().find(|known| known["id"] == "vm.page-cluster");
+    if let Some(lacks) = known.and_then(|known| known["lacks"].as_str()) {
+        return println!("not tested: {lacks}");
+    }
+    let report = home.json(&[&probe[..], &["--allow-host-change"]].concat());
+    assert_eq!(report["parameters"]["levers"][0], lever.as_str());
+    assert_eq!((now(), home.lasting_traces()), (before.clone(), vec![]));
+    let mut child = home.spawn(&["probe", "clock", "--time", "1h", "--lever", &lever, "--allow-host-change"]);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while now() == before {
+        assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    home.fine(&["host", "restore"]);
+    assert_eq!((now(), home.lasting_traces()), (before, vec![]));
+}
+
+#[test]
 fn probes_of_the_machine_need_no_folder_and_touch_none() {
     let home = Home::new();
     let probe = |name: &str| {

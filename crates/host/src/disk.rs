@@ -14,6 +14,7 @@ use mydyno_model::change::RestoreState;
 
 use crate::emulated::{self, DiskCommand, EmulatedDisk, Service};
 use crate::error::HostError;
+use crate::features::Features;
 use crate::file_system::{FileSystem, Options};
 use crate::loops::AttachedLoop;
 use crate::mounts::Mounted;
@@ -23,11 +24,10 @@ use crate::setting::{self, AllowHostChange, ChangedSetting};
 use crate::{loops, mounts, process};
 /// Free space that stays on the file system of the image.
 const SPACE_KEPT: u64 = 1 << 30;
-/// Queue attributes of an emulated drive that the kernel cannot detect: it rotates, FUSE limits the size of a request,
-/// and `nr_requests`. A scheduler reorders only the requests beyond the drive's own queue, and `nr_requests` can be set
-/// only without a scheduler.
-const EMULATED_QUEUE: [(&str, &str); 3] =
-    [("rotational", "1"), ("max_sectors_kb", "1024"), ("nr_requests", "32")];
+/// Requests in the queue of one emulated drive, as in NCQ, and tags of the loop driver (drivers/block/loop.c), which are
+/// shared by several drives. A scheduler reorders only the requests beyond them.
+const REQUESTS: usize = 32;
+const MOST_REQUESTS: usize = 128;
 /// Time limit for making a file system, which takes seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -58,6 +58,8 @@ pub struct DiskSpec {
     pub medium: Medium,
     /// Its file system.
     pub file_system: FileSystem,
+    /// Features with which the file system is made.
+    pub features: Features,
     /// Its size.
     pub bytes: u64,
     /// Mount options.
@@ -91,6 +93,18 @@ pub struct Disk {
     pub ids: Vec<u64>,
 }
 
+/// Queue attributes of an emulated drive that the kernel cannot detect: whether it rotates, the largest request of FUSE,
+/// and its own queue, which can be set only without a scheduler.
+fn emulated_queue(spec: &emulated::Spec) -> [(&'static str, String); 3] {
+    let rotates = spec.kind == emulated::DriveKind::Rotating;
+    let requests = (REQUESTS * spec.heads).min(MOST_REQUESTS);
+    [
+        ("rotational", u8::from(rotates).to_string()),
+        ("max_sectors_kb", "1024".to_owned()),
+        ("nr_requests", requests.to_string()),
+    ]
+}
+
 /// Whether such a disk can be made here.
 ///
 /// # Errors
@@ -100,7 +114,7 @@ pub fn check(lease: &Lease, folder: &Path, spec: &DiskSpec) -> Result<(), HostEr
     spec.file_system.check(lease.machine())?;
     if let Medium::Emulated(drive) = &spec.medium {
         emulated::check_spec(lease.machine(), drive, spec.bytes)?;
-        setting::check_queues(lease.machine())?;
+        setting::check_disks(lease.machine())?;
     }
     let least = spec.file_system.least_bytes();
     if spec.bytes < least {
@@ -179,10 +193,12 @@ impl DiskFolder<'_> {
         self.check_detached(&image)?;
         let (loop_id, attached) = loops::attach(journal, lease, purpose, &image)?;
         let direct_io = attached.direct_io()?;
-        if drive.is_some() {
-            for (file, value) in EMULATED_QUEUE {
+        if let Medium::Emulated(spec) = &spec.medium
+            && drive.is_some()
+        {
+            for (file, value) in emulated_queue(spec) {
                 let name = format!("queue.{}.{file}", attached.name());
-                setting::set_of_own_disk(journal, lease, purpose, &name, value)?;
+                setting::set_of_own_disk(journal, lease, purpose, &name, &value)?;
             }
         }
         let device = &attached.device;
@@ -230,19 +246,19 @@ impl DiskFolder<'_> {
 
     fn detach(&self, image: &Path, for_all: bool) -> Result<(), HostError> {
         let point = self.point();
-        let queue = self.attached_to(image)?.map(|device| format!("queue.{}.", device.name()));
+        let device = self.attached_to(image)?.map(|device| device.name());
         restore::check_in_reach(self.journal, self.lease.machine(), |open| {
             open.entry.purpose == self.purpose
         })?;
-        let of_queue = |open: &Open| {
-            let name = open.as_kind::<ChangedSetting>().map(|setting| &setting.name);
-            matches!((name, &queue), (Some(name), Some(queue)) if name.starts_with(queue))
+        let of_device = |open: &Open| {
+            let disk = open.as_kind::<ChangedSetting>().and_then(|setting| setting::disk_of(&setting.name));
+            disk.is_some() && disk == device.as_deref()
         };
         let wanted = |open: &Open| {
             open.entry.purpose == self.purpose
                 && (open.as_kind::<AttachedLoop>().is_some_and(|attached| attached.backing == *image)
                     || open.as_kind::<Mounted>().is_some_and(|mounted| mounted.point == point)
-                    || of_queue(open))
+                    || of_device(open))
         };
         let taken = match for_all {
             true => self.journal.take_from_all(self.lease, wanted)?,
@@ -301,7 +317,7 @@ impl DiskFolder<'_> {
         let log = self.path.join("mkfs.log");
         let output = fs::File::create_new(&log).map_err(|e| HostError::io("create", &log, e))?;
         let errors = output.try_clone().map_err(|e| HostError::io("open", &log, e))?;
-        let mut command = spec.file_system.make_command(image)?;
+        let mut command = spec.file_system.make_command(image, &spec.features)?;
         command.stdin(Stdio::null()).stdout(output).stderr(errors).env("LC_ALL", "C");
         let program = PathBuf::from(command.get_program());
         let mut started = process::start(self.journal, self.lease, self.purpose, command)?;

@@ -156,6 +156,16 @@ pub enum HostError {
         /// The accepted options.
         known: String,
     },
+    /// A feature of a file system that is not on the list.
+    #[error("{feature:?} is not a feature that mydyno chooses for {file_system}: it knows {known}")]
+    Feature {
+        /// The given feature.
+        feature: String,
+        /// As in `ext4`.
+        file_system: &'static str,
+        /// The accepted features.
+        known: String,
+    },
     /// A mount that the kernel refused.
     #[error("cannot mount {what} at {}: {source}: see the end of `dmesg`", point.display())]
     Mount {

@@ -7,6 +7,8 @@ use std::process::Command;
 use mydyno_journal::Machine;
 
 use crate::error::HostError;
+use crate::features::Features;
+
 /// A file system, and the options with which it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSystem {
@@ -14,6 +16,8 @@ pub enum FileSystem {
     Ext4,
     /// ext4 without a journal: a crash can damage the file system itself.
     Ext4NoJournal,
+    /// ext3: block maps instead of extents, made and mounted as such (the driver is that of ext4).
+    Ext3,
     /// XFS.
     Xfs,
     /// btrfs.
@@ -21,8 +25,8 @@ pub enum FileSystem {
 }
 
 /// All file systems.
-pub const FILE_SYSTEMS: [FileSystem; 4] =
-    [FileSystem::Ext4, FileSystem::Ext4NoJournal, FileSystem::Xfs, FileSystem::Btrfs];
+pub const FILE_SYSTEMS: [FileSystem; 5] =
+    [FileSystem::Ext4, FileSystem::Ext4NoJournal, FileSystem::Ext3, FileSystem::Xfs, FileSystem::Btrfs];
 
 /// Mount options, checked against the list of the file system.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,7 +43,7 @@ const FLAGS: &[(&str, u64)] = &[
     ("lazytime", 1 << 25),
 ];
 
-/// Options of ext4, from Documentation/filesystems of the kernel; after `=` comes a number or word.
+/// Options of ext4 and, as far as its journal and block maps allow, of ext3, from Documentation/filesystems of the kernel; after `=` comes a number or word.
 const EXT4: &[&str] = &[
     "barrier=",
     "nobarrier",
@@ -95,9 +99,10 @@ const BTRFS: &[&str] = &[
 ];
 
 /// Minimum sizes: mkfs.xfs refuses less than 300 MB, mkfs.btrfs less than 109 MiB.
-const LEAST_BYTES: [(FileSystem, u64); 4] = [
+const LEAST_BYTES: [(FileSystem, u64); 5] = [
     (FileSystem::Ext4, 16 << 20),
     (FileSystem::Ext4NoJournal, 16 << 20),
+    (FileSystem::Ext3, 16 << 20),
     (FileSystem::Xfs, 320 << 20),
     (FileSystem::Btrfs, 128 << 20),
 ];
@@ -108,6 +113,7 @@ impl FileSystem {
         match self {
             Self::Ext4 => "ext4",
             Self::Ext4NoJournal => "ext4-nojournal",
+            Self::Ext3 => "ext3",
             Self::Xfs => "xfs",
             Self::Btrfs => "btrfs",
         }
@@ -122,9 +128,15 @@ impl FileSystem {
     pub fn kind(self) -> &'static str {
         match self {
             Self::Ext4 | Self::Ext4NoJournal => "ext4",
+            Self::Ext3 => "ext3",
             Self::Xfs => "xfs",
             Self::Btrfs => "btrfs",
         }
+    }
+
+    /// Whether it is ext3 or ext4, whose features can be chosen.
+    pub(crate) fn is_ext(self) -> bool {
+        matches!(self, Self::Ext4 | Self::Ext4NoJournal | Self::Ext3)
     }
 
     /// The minimum size in bytes.
@@ -151,6 +163,7 @@ impl FileSystem {
     fn maker(self) -> Result<PathBuf, HostError> {
         let (program, package) = match self {
             Self::Ext4 | Self::Ext4NoJournal => ("mkfs.ext4", "e2fsprogs"),
+            Self::Ext3 => ("mkfs.ext3", "e2fsprogs"),
             Self::Xfs => ("mkfs.xfs", "xfsprogs"),
             Self::Btrfs => ("mkfs.btrfs", "btrfs-progs"),
         };
@@ -165,19 +178,21 @@ impl FileSystem {
     ///
     /// # Errors
     /// The program is missing.
-    pub(crate) fn make_command(self, image: &Path) -> Result<Command, HostError> {
+    pub(crate) fn make_command(self, image: &Path, features: &Features) -> Result<Command, HostError> {
         let mut command = Command::new(self.maker()?);
         match self {
             // Without lazy initialisation, which would write in the background during a measurement.
-            Self::Ext4 => {
+            Self::Ext4 | Self::Ext3 => {
                 command.args(["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"])
             }
-            Self::Ext4NoJournal => {
-                command.args(["-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=0,nodiscard"])
-            }
+            Self::Ext4NoJournal => command.args(["-q", "-F", "-E", "lazy_itable_init=0,nodiscard"]),
             Self::Xfs => command.args(["-q", "-f", "-K"]),
             Self::Btrfs => command.args(["-q", "-f", "-K"]),
         };
+        let without: &[&str] = if self == Self::Ext4NoJournal { &["^has_journal"] } else { &[] };
+        if let Some(features) = features.argument(without) {
+            command.args(["-O", &features]);
+        }
         command.arg(image);
         Ok(command)
     }
@@ -188,7 +203,7 @@ impl FileSystem {
     /// One is not on the list of this file system.
     pub fn options(self, text: &str) -> Result<Options, HostError> {
         let own = match self.kind() {
-            "ext4" => EXT4,
+            "ext4" | "ext3" => EXT4,
             "xfs" => XFS,
             _ => BTRFS,
         };

@@ -10,6 +10,7 @@ pub mod data_directory;
 pub mod disk;
 pub mod emulated;
 pub mod error;
+pub mod features;
 pub mod file_system;
 pub mod folder;
 pub mod host;

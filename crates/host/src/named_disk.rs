@@ -11,10 +11,12 @@ use serde::{Deserialize, Serialize};
 use crate::disk::{self, Disk, DiskFolder, DiskSpec, Emulation, Medium};
 use crate::emulated::{EmulatedDisk, Spec, State};
 use crate::error::HostError;
+use crate::features::Features;
 use crate::file_system::FileSystem;
 use crate::folder;
 use crate::host::Host;
-use crate::lost;
+use crate::{lost, setting};
+
 /// Parameters of a named disk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DiskRequest {
@@ -22,10 +24,16 @@ pub struct DiskRequest {
     pub file_system: String,
     /// Its size.
     pub bytes: u64,
+    /// Features of the file system, as in `^dir_index,^extent`.
+    #[serde(default)]
+    pub features: String,
     /// As in `noatime,barrier=0`.
     pub mount_options: String,
     /// The drive.
     pub drive: Spec,
+    /// The I/O scheduler in front of it, as in `bfq`; the kernel's choice without it.
+    #[serde(default)]
+    pub scheduler: Option<String>,
 }
 
 impl DiskRequest {
@@ -42,6 +50,7 @@ impl DiskRequest {
         Ok(DiskSpec {
             medium: Medium::Emulated(self.drive.clone()),
             file_system,
+            features: Features::of(file_system, &self.features)?,
             bytes: self.bytes,
             options: file_system.options(&self.mount_options)?,
         })
@@ -87,9 +96,13 @@ fn wanted_of(host: &Host, name: &str) -> Result<DiskRequest, HostError> {
 pub fn up(host: &Host, name: &str, wanted: &DiskRequest, means: &Emulation) -> Result<Disk, HostError> {
     let (path, purpose, spec) = (folder_of(host, name)?, purpose(name), wanted.spec()?);
     disk::check(&host.lease, host.state.path(), &spec)?;
+    if let Some(scheduler) = &wanted.scheduler {
+        setting::check_value(host.machine(), "queue.loop0.scheduler", scheduler)?;
+    }
     folder::create(&host.journal, &host.lease, &purpose, &path)?;
     let made = (|| {
         let made = disk_of(host, &purpose, &path).make(&spec, Some(means))?;
+        set_scheduler(host, &purpose, &made, wanted)?;
         let (file, text) = (path.join("wanted.json"), serde_json::to_vec(wanted).unwrap_or_default());
         fs::write(&file, text).map_err(|e| HostError::io("write", &file, e))?;
         keep(host, name)?;
@@ -99,6 +112,14 @@ pub fn up(host: &Host, name: &str, wanted: &DiskRequest, means: &Emulation) -> R
         put_back(host, &purpose)?;
     }
     made
+}
+
+/// Gives a disk its scheduler, if one was named.
+fn set_scheduler(host: &Host, purpose: &str, disk: &Disk, wanted: &DiskRequest) -> Result<(), HostError> {
+    let Some(scheduler) = &wanted.scheduler else { return Ok(()) };
+    let device = disk.device.file_name().unwrap_or_default().to_string_lossy();
+    let name = format!("queue.{device}.scheduler");
+    setting::set_of_own_disk(&host.journal, &host.lease, purpose, &name, scheduler).map(drop)
 }
 
 fn keep(host: &Host, name: &str) -> Result<(), HostError> {
@@ -131,11 +152,13 @@ pub fn cut(host: &Host, name: &str) -> Result<State, HostError> {
 /// # Errors
 /// There is no such disk, or a step failed.
 pub fn on(host: &Host, name: &str) -> Result<Disk, HostError> {
-    let spec = wanted_of(host, name)?.spec()?;
+    let wanted = wanted_of(host, name)?;
+    let spec = wanted.spec()?;
     let (path, purpose) = (folder_of(host, name)?, purpose(name));
     let disk = disk_of(host, &purpose, &path).power_on(&spec);
+    let scheduled = disk.and_then(|disk| set_scheduler(host, &purpose, &disk, &wanted).map(|()| disk));
     keep(host, name)?;
-    disk
+    scheduled
 }
 
 /// Its state as reported by its process.

@@ -14,6 +14,8 @@ use serde_json::Value;
 use crate::error::HostError;
 use crate::neighbours::Neighbours;
 use crate::whitelist::{self, Form, Known};
+pub use crate::whitelist::{disk_of, of_disks};
+
 /// The user's permission for changes of the whole host (`--allow-host-change`).
 #[derive(Debug, Clone, Copy)]
 pub struct AllowHostChange(());
@@ -28,13 +30,13 @@ impl AllowHostChange {
 /// A changed kernel setting. The journal stores its name, not a path: only names on the whitelist are ever written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedSetting {
-    /// As in `vm.swappiness`, `thp.enabled` or `queue.sda.scheduler`.
+    /// As in `vm.swappiness`, `thp.enabled`, `queue.sda.scheduler` or `bdi.sda.max_ratio`.
     pub name: String,
     /// The value before.
     pub was: String,
     /// The new value, as the kernel shows it.
     pub now: String,
-    /// The device of a queue setting: device names are reused.
+    /// The device of a disk's setting: device names are reused.
     pub device: Option<String>,
     /// The network namespace of a network setting, as in `net:[4026531840]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,25 +65,20 @@ pub fn names(machine: &Machine) -> Vec<String> {
     whitelist::names(machine)
 }
 
-/// Whether settings of block queues can be written here, also those of a disk that does not exist yet.
+/// Whether settings of disks can be written here, also those of a disk that does not exist yet.
 ///
 /// # Errors
 /// They cannot; the error says how to get it.
-pub fn check_queues(machine: &Machine) -> Result<(), HostError> {
+pub fn check_disks(machine: &Machine) -> Result<(), HostError> {
     let folder = machine.sys().join("block");
     if files::may_write(&folder) {
         return Ok(());
     }
     Err(HostError::Missing {
-        what: "a setting of a disk's queue".to_owned(),
+        what: "a setting of a disk".to_owned(),
         missing: format!("{} cannot be written to", folder.display()),
         remedy: "run as root, outside a container that keeps it read-only".to_owned(),
     })
-}
-
-/// The files of a block queue: the ends of names like `queue.sda.nr_requests`.
-pub fn queue_files() -> Vec<String> {
-    whitelist::queue_files()
 }
 
 /// Whether a name is that of a setting that mydyno may change.
@@ -163,7 +160,7 @@ pub fn set(
     set_beside(journal, lease, purpose, name, value, in_the_way)
 }
 
-/// As [`set`] for the queue of a disk that mydyno made; needs no permission. These settings depend on each other:
+/// As [`set`] for a disk that mydyno made; needs no permission. These settings depend on each other:
 /// `nr_requests` set before the scheduler applies to the driver, and set again after it, to the scheduler. So the
 /// command that made the disk may set a setting twice; restore goes from the newest to the oldest.
 ///
@@ -297,10 +294,10 @@ impl Change for ChangedSetting {
         })
     }
 
-    /// Queue settings persist with the device's number: the next user of the number would get them.
+    /// Settings of a disk persist with the device's number: the next user of the number would get them.
     fn rests_on(&self, earlier: &dyn Change) -> bool {
         let name = earlier.device().and_then(|device| device.file_name());
-        name.is_some_and(|name| self.name.starts_with(&format!("queue.{}.", name.to_string_lossy())))
+        name.is_some_and(|name| whitelist::disk_of(&self.name) == name.to_str())
     }
 
     fn note_side_effects(&mut self, values: &[(String, String)]) {
@@ -494,6 +491,7 @@ mod tests {
             along_after: vec![],
         };
         assert!(setting("queue.loop3.scheduler").rests_on(&device));
+        assert!(setting("bdi.loop3.max_ratio").rests_on(&device));
         assert!(!setting("queue.loop30.scheduler").rests_on(&device));
         assert!(!setting("vm.swappiness").rests_on(&device));
     }

@@ -33,7 +33,7 @@ pub(crate) struct Known {
     pub(crate) form: Form,
     /// Relative to `/proc` or `/sys`.
     files: Vec<(Root, String)>,
-    /// The block device of a queue setting.
+    /// The block device of a setting of its queue or of its write-back.
     device: Option<String>,
     /// Settings that the kernel changes along with this one; they are restored with it.
     pub(crate) along: Vec<String>,
@@ -51,11 +51,15 @@ enum Root {
 /// `BLKDEV_DEFAULT_RQ`.
 const MOST_REQUESTS: u64 = 16 * 128;
 
+/// Prefixes of settings of one disk: those of its queue, and those of its backing device, which share the dirty memory
+/// of the host among the disks (Documentation/ABI/testing/sysfs-class-bdi).
+const OF_DISKS: [&str; 2] = ["queue.", "bdi."];
+
 /// The row of a setting, with the part of its name that `*` stands for.
 fn row(name: &str) -> Option<(&'static Row, Option<&str>)> {
     table().rows().filter(|row| row.path.is_some()).find_map(|row| match &row.lever {
         Some(lever) => instance(lever, name).map(|middle| (row, middle)),
-        None => (row.id == name).then_some((row, None)),
+        None => instance(&row.id, name).map(|middle| (row, middle)),
     })
 }
 
@@ -103,7 +107,7 @@ pub(crate) fn find(name: &str) -> Option<Known> {
         name: name.to_owned(),
         form,
         files: paths.iter().map(|path| relative(path)).collect::<Option<_>>()?,
-        device: middle.filter(|_| name.starts_with("queue.")).map(str::to_owned),
+        device: middle.filter(|_| disk_of(name).is_some()).map(str::to_owned),
         along: others(&row.along),
         unmoved: others(&row.unmoved),
     })
@@ -130,6 +134,11 @@ fn expand(pattern: &str, device: Option<&str>) -> Vec<String> {
     }
 }
 
+/// The disk of a setting, by its name in the kernel, as in `sda`; `None` for a setting that is not one disk's.
+pub fn disk_of(name: &str) -> Option<&str> {
+    OF_DISKS.iter().find_map(|prefix| name.strip_prefix(prefix)?.split('.').next())
+}
+
 /// Whether a setting is only ever restored along with another one.
 pub(crate) fn only_along(name: &str) -> bool {
     row(name).is_some_and(|(row, _)| row.lever.is_none())
@@ -143,12 +152,12 @@ fn levers() -> impl Iterator<Item = &'static str> {
         .filter_map(|row| row.lever.as_deref())
 }
 
-/// The files of block queues, with the tunables of all schedulers.
-pub(crate) fn queue_files() -> Vec<String> {
-    levers().filter_map(|lever| lever.strip_prefix("queue.*.")).map(str::to_owned).collect()
+/// The settings of one disk, as in `queue.*.nr_requests`, with the tunables of all schedulers; `*` stands for the disk.
+pub fn of_disks() -> Vec<String> {
+    levers().filter(|lever| disk_of(lever) == Some("*")).map(str::to_owned).collect()
 }
 
-/// Names of the settings that are listed for a machine; those of block queues for disks with a size.
+/// Names of the settings that are listed for a machine; those of disks for disks with a size.
 pub(crate) fn names(machine: &Machine) -> Vec<String> {
     let mut names: Vec<String> = levers().filter(|lever| !lever.contains('*')).map(str::to_owned).collect();
     let entries = fs::read_dir(machine.sys().join("block"));
@@ -166,10 +175,10 @@ pub(crate) fn names(machine: &Machine) -> Vec<String> {
     disks.sort();
     for disk in disks {
         let there = |name: &String| find(name).is_some_and(|known| known.files(machine)[0].exists());
-        for file in queue_files() {
-            let name = format!("queue.{disk}.{file}");
+        for pattern in of_disks() {
+            let name = pattern.replacen('*', &disk, 1);
             // Tunables exist while their scheduler is in use.
-            if !file.starts_with("iosched.") || there(&name) {
+            if !pattern.contains(".iosched.") || there(&name) {
                 names.push(name);
             }
         }
@@ -298,6 +307,9 @@ mod tests {
             "queue.loop0.write_cache",
             "queue.sda.iosched.fifo_batch",
             "irq.36.affinity",
+            "bdi.sda.max_ratio",
+            "bdi.loop0.strict_limit",
+            "bdi.sda.max_ratio_fine",
         ] {
             assert!(find(name).is_some(), "{name}");
         }
@@ -320,6 +332,9 @@ mod tests {
             "irq.default_smp_affinity",
             "irq.1/../2.affinity",
             "irq.36.spurious",
+            "bdi.sda.max_bytes",
+            "bdi.7:0.max_ratio",
+            "bdi.*.max_ratio_fine",
             "thp.enabled/../x",
         ] {
             assert!(find(name).is_none(), "{name}");
@@ -345,6 +360,8 @@ mod tests {
         assert_eq!(along.len(), 15);
         assert_eq!(find("queue.sda.write_cache").unwrap().unmoved, ["queue.sda.read_ahead_kb"]);
         assert!(only_along("vm.min_free_kbytes") && !only_along("thp.enabled"));
+        assert_eq!(find("bdi.sda.min_ratio").unwrap().along, ["bdi.sda.min_ratio_fine"]);
+        assert!(only_along("bdi.sda.min_ratio_fine") && !only_along("bdi.sda.min_ratio"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Levers while their list is being parsed.
 
+use mydyno_host::emulated::DriveKind;
 use mydyno_host::emulated::mechanism::CacheMode;
 use mydyno_host::file_system::FileSystem;
 
@@ -19,7 +20,10 @@ pub(crate) struct DiskDraft {
     pub(crate) file_system: Option<FileSystem>,
     pub(crate) bytes: Option<u64>,
     pub(crate) options: String,
+    pub(crate) features: String,
     pub(crate) emulated: bool,
     pub(crate) cache: Option<CacheMode>,
     pub(crate) depth: Option<usize>,
+    pub(crate) drive: Option<DriveKind>,
+    pub(crate) heads: Option<usize>,
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mydyno_host::Machine;
 use mydyno_host::disk::Medium;
-use mydyno_host::emulated::Spec as Drive;
 use mydyno_host::emulated::mechanism::CacheMode;
+use mydyno_host::emulated::{DriveKind, Spec as Drive};
 
 use crate::family::disk::{EMULATED_BYTES, FILE_BYTES};
 use crate::{LeverSet, When, list};
@@ -117,6 +117,31 @@ fn a_queue_without_its_disk_is_refused() {
 }
 
 #[test]
+fn a_disk_has_features_of_its_file_system_and_a_share_of_the_dirty_memory() {
+    let lever_set = parse(&[
+        ("disk.file_system", "ext3"),
+        ("disk.features", "^dir_index"),
+        ("disk.bdi.max_ratio", "5"),
+        ("disk.queue.nr_requests", "64"),
+    ])
+    .unwrap();
+    let arrangement = lever_set.server.arrangement;
+    let setting = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let settings = [setting("bdi.*.max_ratio", "5"), setting("queue.*.nr_requests", "64")];
+    assert_eq!(arrangement.disk_settings, settings);
+    let disk = arrangement.disk.unwrap();
+    assert_eq!((disk.file_system.name(), disk.features.to_string()), ("ext3", "^dir_index".to_owned()));
+    for (wanted, says) in [
+        (&[("disk.features", "^dir_index")][..], "disk.file_system"),
+        (&[("disk.file_system", "xfs"), ("disk.features", "^dir_index")], "it knows none"),
+        (&[("disk.bdi.max_ratio", "5")], "disk.bdi.max_ratio"),
+    ] {
+        let problems = parse(wanted).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].contains(says), "{problems:?}");
+    }
+}
+
+#[test]
 fn an_emulated_disk_concerns_the_whole_host_and_names_its_price() {
     let lever_set = parse(&[
         ("disk.file_system", "ext4"),
@@ -128,11 +153,22 @@ fn an_emulated_disk_concerns_the_whole_host_and_names_its_price() {
     assert!(lever_set.of_the_host()[0].contains("emulated disk"), "{:?}", lever_set.of_the_host());
     assert!(lever_set.ledger[0].contains("ignores flushes"), "{:?}", lever_set.ledger);
     let disk = lever_set.server.arrangement.disk.unwrap();
-    let drive = Drive { cache: CacheMode::IgnoresFlushes, depth: 32 };
+    let drive = Drive { cache: CacheMode::IgnoresFlushes, depth: 32, ..Drive::default() };
     assert_eq!((disk.medium, disk.bytes), (Medium::Emulated(drive), EMULATED_BYTES));
     let problems = parse(&[("disk.file_system", "ext4"), ("disk.cache", "off")]).unwrap_err();
     assert!(problems[0].contains("emulated"), "{problems:?}");
     assert!(parse(&[("disk.medium", "emulated")]).unwrap_err()[0].contains("disk.file_system"));
+    let drive = |id: &str, value: &str| {
+        let disk = [("disk.file_system", "ext4"), ("disk.medium", "emulated"), (id, value)];
+        let lever_set = parse(&disk).unwrap();
+        assert_eq!(lever_set.ledger, [""; 0]);
+        match lever_set.server.arrangement.disk.unwrap().medium {
+            Medium::Emulated(drive) => drive,
+            Medium::File => panic!("{id}"),
+        }
+    };
+    assert_eq!(drive("disk.cache", "protected").cache, CacheMode::Protected);
+    assert_eq!((drive("disk.drive", "ssd").kind, drive("disk.heads", "4").heads), (DriveKind::Ssd, 4));
 }
 
 #[test]
@@ -268,7 +304,8 @@ fn every_lever_stands_in_the_table_and_every_lever_of_the_table_exists() {
         }
     }
     for lever in table.levers() {
-        let id = lever.replace("queue.*", "queue.sda").replace("irq.*", "irq.1").replace('*', "tables");
+        let id = lever.replace("queue.*", "queue.sda").replace("bdi.*", "bdi.sda").replace("irq.*", "irq.1");
+        let id = id.replace('*', "tables");
         let refused = parse(&[(&id, "?")]).err().unwrap_or_default();
         assert!(refused.iter().all(|problem| !problem.contains("there is no lever")), "{id}: {refused:?}");
     }

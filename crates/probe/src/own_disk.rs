@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mydyno_host::disk::{DiskFolder, DiskSpec, Medium};
+use mydyno_host::features::Features;
 use mydyno_host::file_system::{FileSystem, Options};
 use mydyno_host::{Host, folder, loops, setting};
 
@@ -81,6 +82,7 @@ impl DiskVariant {
         let spec = DiskSpec {
             medium: Medium::File,
             file_system: self.file_system,
+            features: Features::default(),
             bytes: self.disk_bytes(files),
             options: Options::default(),
         };

@@ -46,8 +46,8 @@ const LOG_LINES: usize = 1000;
 pub struct Arrangement {
     /// A separate disk for its data.
     pub disk: Option<DiskSpec>,
-    /// Settings of that disk's queue, as in `nr_requests`; no other program uses that disk.
-    pub queue: Vec<(String, String)>,
+    /// Settings of that disk, as in `queue.*.nr_requests`, where `*` stands for it; no other program uses that disk.
+    pub disk_settings: Vec<(String, String)>,
     /// Limits of its control group; those of I/O apply to the disk of its data.
     pub limits: Limits,
     /// The memory allocator; `None` for the environment of mydyno.
@@ -186,7 +186,7 @@ pub(crate) fn make_disk(
     if !disk.direct_io {
         progress(Progress::NoDirectIo);
     }
-    set_queue(site, arrangement, &disk.device, purpose)
+    set_up_disk(site, arrangement, &disk.device, purpose)
 }
 
 /// The folder of a server's separate disk.
@@ -194,19 +194,19 @@ pub(crate) fn disk_folder<'a>(site: &'a Site, folder: &'a Path, purpose: &'a str
     DiskFolder { journal: site.journal, lease: site.lease, purpose, path: folder }
 }
 
-/// Applies the queue settings to a new disk.
-pub(crate) fn set_queue(
+/// Applies the settings to a new disk.
+pub(crate) fn set_up_disk(
     site: &Site,
     arrangement: &Arrangement,
     device: &Path,
     purpose: &str,
 ) -> Result<(), SandboxError> {
     let device = device.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let named = |file: &str| format!("queue.{device}.{file}");
-    for (file, value) in in_order(&arrangement.queue) {
-        setting::set_of_own_disk(site.journal, site.lease, purpose, &named(file), value)?;
+    let named = |pattern: &str| pattern.replacen('*', &device, 1);
+    for (pattern, value) in in_order(&arrangement.disk_settings) {
+        setting::set_of_own_disk(site.journal, site.lease, purpose, &named(pattern), value)?;
     }
-    read_back(site, arrangement.queue.iter().map(|(file, value)| (named(file), value.clone())))
+    read_back(site, arrangement.disk_settings.iter().map(|(of, value)| (named(of), value.clone())))
 }
 
 /// The settings in an order in which each keeps its value: settings that make the kernel change others of the same

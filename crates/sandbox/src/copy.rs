@@ -177,6 +177,7 @@ fn preallocate(file: &File, bytes: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use mydyno_host::disk::{Disk, DiskFolder, DiskSpec, Medium};
+    use mydyno_host::features::Features;
     use mydyno_host::file_system::FileSystem;
     use mydyno_host::restore::{NoHooks, put_back};
     use mydyno_host::{Host, HostError, Machine, StateDir, folder, loops};
@@ -224,6 +225,7 @@ mod tests {
             let spec = DiskSpec {
                 medium: Medium::File,
                 file_system,
+                features: Features::default(),
                 bytes: file_system.least_bytes(),
                 options: Default::default(),
             };
@@ -283,7 +285,8 @@ mod tests {
             let path = fs::canonicalize(temp.path()).unwrap().join("disk-folder");
             folder::create(&host.journal, &host.lease, "test", &path).unwrap();
             let (medium, options) = (Medium::File, Default::default());
-            let spec = DiskSpec { medium, file_system, bytes: 2 << 30, options };
+            let spec =
+                DiskSpec { medium, file_system, features: Features::default(), bytes: 2 << 30, options };
             let disk = make_disk(&host, &path, &spec);
             let reported = disk.map(|disk| {
                 fill(&disk.point.join("from"));

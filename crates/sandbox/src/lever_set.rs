@@ -94,8 +94,8 @@ impl ServerLevers {
         if let Some(spec) = &self.arrangement.disk {
             disk::check(site.lease, servers, spec)?;
         }
-        if !self.arrangement.queue.is_empty() {
-            setting::check_queues(machine)?;
+        if !self.arrangement.disk_settings.is_empty() {
+            setting::check_disks(machine)?;
         }
         // Each may fit alone while their sum does not.
         let taken = self.memory_bytes();

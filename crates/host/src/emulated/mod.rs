@@ -4,8 +4,12 @@
 //! A separate process serves the file through FUSE. A global `sync` by any process waits for the dirty data on it, so
 //! it counts as a change of the whole host. Every result measured on one is labelled *emulated disk*.
 
+mod array;
+#[cfg(test)]
+mod array_tests;
 pub(crate) mod control;
 pub mod drive;
+pub mod flash;
 pub mod mechanism;
 mod pace;
 mod service;
@@ -36,6 +40,7 @@ use crate::setting::AllowHostChange;
 pub use control::DiskCommand;
 use control::{KIND, SOURCE, send_command};
 use drive::Drive;
+use flash::Flash;
 use mechanism::{CacheMode, Counters, Model};
 use mydyno_linux::calls;
 pub use pace::Pace;
@@ -44,16 +49,45 @@ pub use watch::serve;
 pub const LABEL: &str = "emulated disk";
 /// Time limit until its process serves; it locks its memory first.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The largest cache: the amount that a flush, and with it a global sync, may have to write.
+/// The largest volatile cache: the amount that a flush, and with it a global sync, may have to write.
 const CACHE_BYTES: u64 = 16 << 20;
+/// The cache of a controller with a battery, which no flush has to write.
+const PROTECTED_BYTES: u64 = 64 << 20;
+/// The stripe on each of several rotating drives, as RAID controllers have it.
+const STRIPE_BYTES: u64 = 64 << 10;
+/// The largest number of rotating drives.
+const MOST_HEADS: usize = 16;
+/// Dies of the solid-state drive: together they program 291 MB/s, about as much as its bus carries.
+const DIES: usize = 16;
 const LEAST_BYTES: u64 = 16 << 20;
 const MOST_BYTES: u64 = 64 << 30;
 /// The largest queue depth: 32, as in NCQ.
 const MOST_DEPTH: usize = 32;
 
+/// The kind of an emulated drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DriveKind {
+    /// Rotating, with 7,200 rotations a minute.
+    #[default]
+    Rotating,
+    /// Solid-state, with a SATA bus.
+    Ssd,
+}
+
+fn one() -> usize {
+    1
+}
+
 /// Parameters of an emulated disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
+    /// What the drives are.
+    #[serde(default)]
+    pub kind: DriveKind,
+    /// How many rotating drives, each with a head of its own, the bytes are spread over.
+    #[serde(default = "one")]
+    pub heads: usize,
     /// The write cache's treatment of data.
     pub cache: CacheMode,
     /// Queue depth: how many requests the drive reorders, nearest first; 1 serves them in order of arrival.
@@ -63,19 +97,27 @@ pub struct Spec {
 impl Default for Spec {
     /// A volatile cache that honours flushes; requests are served in the kernel's order.
     fn default() -> Self {
-        Self { cache: CacheMode::On, depth: 1 }
+        Self { kind: DriveKind::Rotating, heads: 1, cache: CacheMode::On, depth: 1 }
     }
 }
 
 impl Spec {
     /// The model of a drive of this size.
     pub fn model(&self, bytes: u64) -> Model {
+        let flash = (self.kind == DriveKind::Ssd).then(Flash::of_multi_level_cells);
         Model {
             drive: Drive::of_7200_rpm(bytes),
+            flash,
+            heads: if flash.is_some() { DIES } else { self.heads },
+            stripe_bytes: flash.map_or(STRIPE_BYTES, |flash| flash.page_bytes),
             cache: self.cache,
-            cache_bytes: CACHE_BYTES,
+            cache_bytes: self.cache_bytes(),
             depth: self.depth,
         }
+    }
+
+    fn cache_bytes(&self) -> u64 {
+        if self.cache == CacheMode::Protected { PROTECTED_BYTES } else { CACHE_BYTES }
     }
 }
 
@@ -201,8 +243,12 @@ pub fn check_spec(machine: &Machine, spec: &Spec, bytes: u64) -> Result<(), Host
         let form = format!("a whole number from 1 to {MOST_DEPTH}");
         return Err(wrong("disk.depth", spec.depth.to_string(), form));
     }
+    if !(1..=MOST_HEADS).contains(&spec.heads) || (spec.kind == DriveKind::Ssd && spec.heads > 1) {
+        let form = format!("a whole number from 1 to {MOST_HEADS}, and 1 for a solid-state drive");
+        return Err(wrong("disk.heads", spec.heads.to_string(), form));
+    }
     check(machine)?;
-    check_memory_for(machine, bytes + CACHE_BYTES)
+    check_memory_for(machine, bytes + spec.cache_bytes())
 }
 
 /// Starts the process that serves a disk in a folder that is journalled for the same purpose. It serves without delays

@@ -1,6 +1,6 @@
 //! The process that serves an emulated disk: a FUSE file system with two files, `disk` and `control`.
 //!
-//! The kernel's requests wait in a [`Mechanism`] until the time model releases them. The process never accesses its own
+//! The kernel's requests wait in an [`Array`] of drives until the time model releases them. The process never accesses its own
 //! mount, and all of its memory is locked, so that swapping to the disk cannot deadlock.
 
 use std::ffi::OsStr;
@@ -16,7 +16,8 @@ use fuser::{
 
 use mydyno_linux::calls;
 
-use super::mechanism::{Answer, Mechanism, Model, Work};
+use super::array::Array;
+use super::mechanism::{Answer, Model, Work};
 use super::store::SECTOR;
 use super::{DiskCommand, State};
 
@@ -63,7 +64,7 @@ impl Waiter {
 /// A drive with a clock, shared by the thread that receives requests and the one that answers them.
 #[derive(Debug)]
 pub(super) struct Drive {
-    mechanism: Mutex<Mechanism<Waiter>>,
+    mechanism: Mutex<Array<Waiter>>,
     changed: Condvar,
     began: Instant,
     bytes: u64,
@@ -73,14 +74,14 @@ impl Drive {
     pub(super) fn new(model: Model) -> Self {
         let bytes = model.drive.bytes;
         Self {
-            mechanism: Mutex::new(Mechanism::new(model)),
+            mechanism: Mutex::new(Array::new(model)),
             changed: Condvar::new(),
             began: Instant::now(),
             bytes,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Mechanism<Waiter>> {
+    fn lock(&self) -> MutexGuard<'_, Array<Waiter>> {
         self.mechanism.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,7 +153,7 @@ impl Drive {
             power: mechanism.has_power(),
             hurries: mechanism.skips_delays(),
             dirty_bytes: mechanism.dirty_bytes(),
-            counters: mechanism.counters().clone(),
+            counters: mechanism.counters(),
         }
     }
 

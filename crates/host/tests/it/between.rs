@@ -9,6 +9,7 @@ use std::process::Command;
 use mydyno_host::cgroup::{self, Limits, MadeGroup, Resource};
 use mydyno_host::disk::{DiskFolder, DiskSpec, Medium};
 use mydyno_host::emulated::{self, EmulatedDisk, Service, Spec};
+use mydyno_host::features::Features;
 use mydyno_host::file_system::FileSystem;
 use mydyno_host::loops::{self, AttachedLoop};
 use mydyno_host::machine::ProcessIdentity;
@@ -298,7 +299,13 @@ fn what_somebody_mounted_in_the_place_of_a_disk_stays_with_its_files() {
     let path = folder_of(&f);
     let bytes = FileSystem::Ext4.least_bytes();
     let options = FileSystem::Ext4.options("").unwrap();
-    let spec = DiskSpec { medium: Medium::File, file_system: FileSystem::Ext4, bytes, options };
+    let spec = DiskSpec {
+        medium: Medium::File,
+        file_system: FileSystem::Ext4,
+        features: Features::default(),
+        bytes,
+        options,
+    };
     let disk = DiskFolder { journal: &f.journal, lease: &f.lease, purpose: "test", path: &path };
     let point = disk.make(&spec, None).unwrap().point;
     let done = put_all_back_below_theirs(&f, &point);

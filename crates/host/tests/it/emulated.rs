@@ -10,6 +10,7 @@ use std::time::Instant;
 use mydyno_host::disk::{Disk, DiskFolder, DiskSpec, Emulation, Medium};
 use mydyno_host::emulated::mechanism::CacheMode;
 use mydyno_host::emulated::{self, DiskCommand, EmulatedDisk, Pace, Service, Spec};
+use mydyno_host::features::Features;
 use mydyno_host::file_system::FileSystem;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{HostError, folder, loops, restore};
@@ -34,8 +35,9 @@ fn emulation() -> Emulation {
 }
 
 fn spec(cache: CacheMode, file_system: FileSystem, options: &str) -> DiskSpec {
-    let medium = Medium::Emulated(Spec { cache, depth: 1 });
-    DiskSpec { medium, file_system, bytes: BYTES, options: file_system.options(options).unwrap() }
+    let medium = Medium::Emulated(Spec { cache, ..Spec::default() });
+    let (features, options) = (Features::default(), file_system.options(options).unwrap());
+    DiskSpec { medium, file_system, features, bytes: BYTES, options }
 }
 
 /// The missing prerequisite on this host, if any; the test then checks nothing else.
@@ -255,7 +257,7 @@ fn a_disk_is_as_fast_as_its_model_says() {
     let path = folder_of(&f);
     let allowed = AllowHostChange::by_the_user();
     let service = emulation().service;
-    let through = Spec { cache: CacheMode::Off, depth: 1 };
+    let through = Spec { cache: CacheMode::Off, ..Spec::default() };
     let new = emulated::New { spec: &through, bytes: BYTES, service: &service };
     let served = emulated::start(&f.journal, &f.lease, "test", &path, &new, allowed).unwrap();
     let (_, attached) = loops::attach(&f.journal, &f.lease, "test", &served.image()).unwrap();
@@ -301,7 +303,7 @@ fn a_disk_is_as_fast_as_its_model_says() {
     // A flush of many random blocks: one sweep, computed with the time model alone.
     let f = fixture();
     let path = folder_of(&f);
-    let cached = Spec { cache: CacheMode::On, depth: 1 };
+    let cached = Spec::default();
     let new = emulated::New { spec: &cached, bytes: BYTES, service: &service };
     let served = emulated::start(&f.journal, &f.lease, "test", &path, &new, allowed).unwrap();
     let (_, attached) = loops::attach(&f.journal, &f.lease, "test", &served.image()).unwrap();

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use mydyno_host::cgroup::{self, Limits, MadeGroup, RESOURCES, Resource};
 use mydyno_host::disk::{Disk, DiskFolder, DiskSpec, Medium};
+use mydyno_host::features::Features;
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use mydyno_host::journal::Closing;
 use mydyno_host::limit::Limit;
@@ -85,8 +86,8 @@ fn placed(group: &MadeGroup) -> Placement<'_> {
 }
 
 fn spec(file_system: FileSystem, options: &str) -> DiskSpec {
-    let options = file_system.options(options).unwrap();
-    DiskSpec { medium: Medium::File, file_system, bytes: file_system.least_bytes(), options }
+    let (features, options) = (Features::default(), file_system.options(options).unwrap());
+    DiskSpec { medium: Medium::File, file_system, features, bytes: file_system.least_bytes(), options }
 }
 
 fn make(f: &Fixture, path: &Path, spec: &DiskSpec) -> Result<Disk, HostError> {
@@ -98,6 +99,7 @@ fn every_file_system_of_this_machine_is_made_mounted_with_its_options_and_gone()
     for (file_system, options, shown) in [
         (FileSystem::Ext4, "noatime,barrier=0", &["noatime", "nobarrier"][..]),
         (FileSystem::Ext4NoJournal, "", &[]),
+        (FileSystem::Ext3, "data=ordered,commit=10", &["data=ordered", "commit=10"]),
         (FileSystem::Xfs, "logbsize=64k", &["logbsize=64k"]),
         (FileSystem::Btrfs, "nodatacow", &["nodatacow"]),
     ] {
@@ -117,7 +119,30 @@ fn every_file_system_of_this_machine_is_made_mounted_with_its_options_and_gone()
         assert_eq!(backed_by(&path).len(), 1);
         all_restored(&f);
     }
-    assert_eq!(FILE_SYSTEMS.len(), 4);
+    assert_eq!(FILE_SYSTEMS.len(), 5);
+}
+
+#[test]
+fn a_file_system_is_made_with_and_without_the_features_that_were_named() {
+    let f = fixture();
+    if is_missing(&loops::check(&f.machine)) || is_missing(&FileSystem::Ext4.check(&f.machine)) {
+        return;
+    }
+    for (file_system, features) in
+        [(FileSystem::Ext4, "^dir_index,^extents,^64bit"), (FileSystem::Ext4NoJournal, "^dir_index")]
+    {
+        let f = fixture();
+        let path = folder_of(&f);
+        let features = Features::of(file_system, features).unwrap();
+        make(&f, &path, &DiskSpec { features, ..spec(file_system, "") }).unwrap();
+        // The superblock begins at 1024; s_feature_compat and s_feature_incompat of fs/ext4/ext4.h are at 0x5c and 0x60.
+        let image = fs::read(path.join("disk.img")).unwrap();
+        let word = |at: usize| u32::from_le_bytes(image[1024 + at..1028 + at].try_into().unwrap());
+        assert_eq!(word(0x5c) & 0x20, 0, "dir_index");
+        assert_eq!(word(0x5c) & 0x4 == 0, file_system == FileSystem::Ext4NoJournal, "has_journal");
+        assert_eq!(word(0x60) & 0x40 == 0, file_system == FileSystem::Ext4, "extent");
+        all_restored(&f);
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use mydyno_host::cgroup::{self, Limits, Resource};
 use mydyno_host::disk::{DiskFolder, DiskSpec, Emulation, Medium};
 use mydyno_host::emulated::{self, Service, Spec};
+use mydyno_host::features::Features;
 use mydyno_host::file_system::FileSystem;
 use mydyno_host::machine::Presence;
 use mydyno_host::restore::{NoHooks, restore, status};
@@ -253,11 +254,11 @@ fn restore_undisturbed_disk(f: &Fixture, name: &str, medium: Medium) -> Option<V
     let dead = f.dead_lease(COMMAND);
     let path = folder_of(f, &dead);
     let (file_system, bytes) = (FileSystem::Ext4, FileSystem::Ext4.least_bytes().max(64 << 20));
-    let options = file_system.options("noatime").unwrap();
+    let (features, options) = (Features::default(), file_system.options("noatime").unwrap());
     let service = Service::of_this_program(["--exact", "emulated::serves_a_disk", "--nocapture"]);
     let means = Emulation { service, allowed: AllowHostChange::by_the_user() };
     let disk = DiskFolder { journal: &f.journal, lease: &dead, purpose: PURPOSE, path: &path };
-    let made = disk.make(&DiskSpec { medium, file_system, bytes, options }, Some(&means)).unwrap();
+    let made = disk.make(&DiskSpec { medium, file_system, features, bytes, options }, Some(&means)).unwrap();
     let written = String::from_utf8(f.journal_bytes()).unwrap();
     if written.matches("\"kind\":\"loop\"").count() > 1 {
         return None;

@@ -82,8 +82,27 @@ fn own_loop(f: &Fixture) -> Option<String> {
 
 /// Every setting of a queue, by name.
 fn queue(machine: &Machine, device: &str) -> Vec<(String, String)> {
-    let names = setting::queue_files().into_iter().map(|file| format!("queue.{device}.{file}"));
+    let names = setting::of_disks().into_iter().map(|pattern| pattern.replacen('*', device, 1));
     names.filter_map(|name| Some((name.clone(), setting::read(machine, &name).ok()?))).collect()
+}
+
+#[test]
+fn a_share_of_dirty_memory_is_restored_to_its_ten_thousandths() {
+    let f = fixture();
+    let Some(device) = own_loop(&f) else { return };
+    let fine = format!("/sys/block/{device}/bdi/max_ratio_fine");
+    if fs::write(&fine, "123456").is_err() {
+        return println!("not tested: this kernel has no {fine}");
+    }
+    let name = format!("bdi.{device}.max_ratio");
+    assert_eq!(setting::read(&f.machine, &name).unwrap(), "12");
+    setting::set_of_own_disk(&f.journal, &f.lease, "share", &name, "7").unwrap().unwrap();
+    assert_eq!(fs::read_to_string(&fine).unwrap().trim(), "70000");
+    let taken = f.journal.take_over(&f.lease, |open| open.entry.purpose == "share").unwrap();
+    let done = put_back(&f.journal, &f.machine, &taken, &NoHooks).unwrap();
+    assert!(done.iter().all(|(_, outcome)| outcome.state == RestoreState::Restored), "{done:?}");
+    assert_eq!(fs::read_to_string(&fine).unwrap().trim(), "123456");
+    fs::write(&fine, "1000000").unwrap();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use mydyno_host::disk::{Disk, Emulation};
 use mydyno_host::emulated::mechanism::CacheMode;
-use mydyno_host::emulated::{self, LABEL, Service, Spec, State};
+use mydyno_host::emulated::{self, DriveKind, LABEL, Service, Spec, State};
 use mydyno_host::named_disk::{self, DiskRequest};
 use mydyno_host::setting::AllowHostChange;
 use mydyno_host::{Host, HostError};
@@ -26,7 +26,7 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Step {
-    /// Make a disk with the timing of a rotating drive, with a file system, mounted; it stays until `down`.
+    /// Make a disk with the timing of rotating drives or of a solid-state drive, with a file system, mounted; it stays until `down`.
     Up(Up),
     /// Cut its power: unflushed data are lost. It is unmounted, and its device is detached.
     Cut(Name),
@@ -57,18 +57,30 @@ struct Up {
     /// Its size; the data are in locked memory.
     #[arg(long, default_value = "512M", value_parser = ui::size)]
     size: u64,
-    /// Its file system: ext4, ext4-nojournal, xfs or btrfs.
+    /// Its file system: ext4, ext4-nojournal, ext3, xfs or btrfs.
     #[arg(long, value_name = "NAME", default_value = "ext4")]
     file_system: String,
+    /// Features of ext3 or ext4 to make it with, or without, as in `^dir_index,^extent`.
+    #[arg(long, value_name = "LIST", default_value = "")]
+    features: String,
     /// Mount options, as in `noatime,barrier=0`.
     #[arg(long, value_name = "OPTIONS", default_value = "")]
     mount_options: String,
-    /// Its volatile cache.
+    /// Its write cache.
     #[arg(long, value_enum, default_value_t = Cache::On)]
     cache: Cache,
     /// Queue depth: how many requests the drive reorders, nearest first.
     #[arg(long, value_name = "N", default_value_t = 1)]
     depth: usize,
+    /// What its drives are.
+    #[arg(long, value_enum, default_value_t = Drive::Rotating)]
+    drive: Drive,
+    /// Over how many rotating drives, each with a head, its data are spread.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    heads: usize,
+    /// Its I/O scheduler, as in mq-deadline; the kernel's choice without it.
+    #[arg(long, value_name = "NAME")]
+    scheduler: Option<String>,
     /// Permit it: a global `sync` by any process waits for it.
     #[arg(long)]
     allow_host_change: bool,
@@ -82,6 +94,17 @@ enum Cache {
     On,
     /// Flushes are acknowledged and ignored.
     IgnoresFlushes,
+    /// A battery protects it: flushes need not wait, and a power cut loses nothing.
+    Protected,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Drive {
+    /// 7,200 rotations a minute.
+    #[value(name = "7200rpm")]
+    Rotating,
+    /// Solid-state.
+    Ssd,
 }
 
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
@@ -127,12 +150,19 @@ fn up(args: &Up, ui: &Ui) -> Result<Status, Failure> {
         Cache::Off => CacheMode::Off,
         Cache::On => CacheMode::On,
         Cache::IgnoresFlushes => CacheMode::IgnoresFlushes,
+        Cache::Protected => CacheMode::Protected,
+    };
+    let kind = match args.drive {
+        Drive::Rotating => DriveKind::Rotating,
+        Drive::Ssd => DriveKind::Ssd,
     };
     let wanted = DiskRequest {
         file_system: args.file_system.clone(),
         bytes: args.size,
+        features: args.features.clone(),
         mount_options: args.mount_options.clone(),
-        drive: Spec { cache, depth: args.depth },
+        drive: Spec { kind, heads: args.heads, cache, depth: args.depth },
+        scheduler: args.scheduler.clone(),
     };
     if !args.allow_host_change {
         let what = format!("an {LABEL} (each sync on this host waits for it)");

@@ -22,7 +22,7 @@ use serde_json::Map;
 use time::OffsetDateTime;
 
 use crate::accounts::init_statements;
-use crate::arrangement::{disk_folder, set_queue};
+use crate::arrangement::{disk_folder, set_up_disk};
 use crate::connect::connect_options;
 use crate::error::SandboxError;
 use crate::folder::ServerFolder;
@@ -299,7 +299,7 @@ fn power_on(site: &Site, crash: &Crash, folder: &Path, purpose: &str) -> Result<
     let arrangement = &crash.server.lever_set.arrangement;
     let Some(spec) = &arrangement.disk else { return Ok(None) };
     let disk = disk_folder(site, folder, purpose).power_on(spec)?;
-    set_queue(site, arrangement, &disk.device, purpose)?;
+    set_up_disk(site, arrangement, &disk.device, purpose)?;
     Ok(Some(disk))
 }
 

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use mydyno_host::disk::{self, DiskFolder, DiskSpec, Medium};
+use mydyno_host::features::Features;
 use mydyno_host::file_system::FileSystem;
 use mydyno_host::folder::MarkedFolder;
 use mydyno_host::journal::Open;
@@ -49,7 +50,8 @@ pub(super) fn choose(
     let with = |file_system: FileSystem| {
         let options = file_system.options("noatime")?;
         let bytes = whole.max(file_system.least_bytes());
-        let spec = DiskSpec { medium: Medium::File, file_system, bytes, options };
+        let spec =
+            DiskSpec { medium: Medium::File, file_system, features: Features::default(), bytes, options };
         disk::check(site.lease, folder, &spec).map(|()| spec)
     };
     // The error names the prerequisites of the first choice.

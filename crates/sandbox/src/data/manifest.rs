@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use mydyno_host::HostError;
 use mydyno_host::disk::{DiskSpec, Medium};
+use mydyno_host::features::Features;
 use mydyno_host::file_system::{FILE_SYSTEMS, FileSystem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -120,7 +121,8 @@ impl Manifest {
             form: FILE_SYSTEMS.map(FileSystem::name).join(" "),
         })?;
         let options = file_system.options(&disk.mount_options)?;
-        Ok(Some(DiskSpec { medium: Medium::File, file_system, bytes: disk.bytes, options }))
+        let (medium, features) = (Medium::File, Features::default());
+        Ok(Some(DiskSpec { medium, file_system, features, bytes: disk.bytes, options }))
     }
 
     /// Bytes of all files.

@@ -117,8 +117,8 @@ fn values(scratch: &Scratch) -> Vec<(String, String)> {
         // The values of a device that another test has attached are that test's. `rotational` of a free device is
         // meaningless: the kernel sets it with each file (drivers/block/loop.c).
         if !Path::new("/sys/block").join(&device).join("loop").exists() {
-            let files = setting::queue_files().into_iter().filter(|file| file != "rotational");
-            names.extend(files.map(|file| format!("queue.{device}.{file}")));
+            let patterns = setting::of_disks().into_iter().filter(|of| of != "queue.*.rotational");
+            names.extend(patterns.map(|pattern| pattern.replacen('*', &device, 1)));
         }
     }
     let set = names.into_iter().filter_map(|n| Some((n.clone(), setting::read(machine, &n).ok()?)));
@@ -204,7 +204,7 @@ fn after_a_kill_at_any_instant_every_lever_is_as_before() {
         let changed = |(name, was): &&(String, String)| match after.iter().find(|(other, _)| other == name) {
             Some((_, now)) => now != was,
             // A device that another test has attached in the meantime.
-            None => !name.starts_with("queue.loop"),
+            None => !setting::disk_of(name).is_some_and(|disk| disk.starts_with("loop")),
         };
         wrong.extend(before.iter().filter(changed).map(|v| format!("was {v:?}")));
         if wrong.is_empty() {

@@ -1,5 +1,6 @@
 //! The head: which access it does next, how long that takes, and which requests the end of an access completes.
 
+use super::model::Access;
 use super::{Answer, CacheMode, Extent, Mechanism, Waiting, Work};
 
 /// The longest time for which nearer requests may be preferred to one.
@@ -78,7 +79,8 @@ impl<T> Mechanism<T> {
             return 0;
         }
         let reached = |w: &Waiting<T>| {
-            let service = self.model.drive.service(self.head, start_ns, w.offset, 0);
+            let of = Access { offset: w.offset, length: 0, writes: false };
+            let service = self.model.service(self.head, start_ns, of);
             service.seek_ns + service.rotation_ns
         };
         before_flush.enumerate().min_by_key(|(_, w)| reached(w)).map_or(0, |(at, _)| at)
@@ -86,20 +88,21 @@ impl<T> Mechanism<T> {
 
     /// One access for one request.
     fn access(&mut self, request: Waiting<T>, start_ns: u64, length: u64) {
-        let drive = &self.model.drive;
         let is_read = matches!(request.work, Work::Read(_));
+        let of = Access { offset: request.offset, length, writes: !is_read };
         let since = start_ns - self.free_ns.min(start_ns);
         // A drive reads ahead into its buffer for a rotation, so that sequential requests find their blocks there.
-        let ahead = is_read && self.reads_on && request.offset == self.head && since <= drive.rotation_ns;
+        let buffered = self.model.reads_ahead_ns().is_some_and(|ns| since <= ns);
+        let ahead = is_read && self.reads_on && request.offset == self.head && buffered;
+        let transfer_ns = self.model.service(self.head, start_ns, of).transfer_ns;
         let (transfer_from_ns, end_ns) = if ahead {
             let from = self.free_ns.min(start_ns);
-            let transfer_ns = drive.transfer_ns(request.offset, length);
             self.counters.transfer_ns += transfer_ns;
             self.counters.accesses += 1;
             (from, (from + transfer_ns).max(start_ns))
         } else {
-            let end_ns = self.count(self.head, start_ns, Extent { offset: request.offset, length });
-            (end_ns - self.model.drive.transfer_ns(request.offset, length), end_ns)
+            let end_ns = self.count(self.head, start_ns, of);
+            (end_ns - transfer_ns, end_ns)
         };
         self.reads_on = is_read;
         let head = request.offset + length;
@@ -114,7 +117,8 @@ impl<T> Mechanism<T> {
         let (mut now, mut head) = (start_ns, self.head);
         let mut settles = Vec::with_capacity(extents.len());
         for extent in extents[at..].iter().chain(&extents[..at]) {
-            now = self.count(head, now, *extent);
+            let of = Access { offset: extent.offset, length: extent.length, writes: true };
+            now = self.count(head, now, of);
             head = extent.offset + extent.length;
             settles.push((now, *extent));
         }
@@ -123,10 +127,10 @@ impl<T> Mechanism<T> {
     }
 
     /// Adds an access to the counters and returns the instant of its end.
-    fn count(&mut self, head: u64, start_ns: u64, extent: Extent) -> u64 {
-        let service = self.model.drive.service(head, start_ns, extent.offset, extent.length);
+    fn count(&mut self, head: u64, start_ns: u64, of: Access) -> u64 {
+        let service = self.model.service(head, start_ns, of);
         self.counters.accesses += 1;
-        self.counters.seek_bytes += head.abs_diff(extent.offset);
+        self.counters.seek_bytes += head.abs_diff(of.offset);
         self.counters.seek_ns += service.seek_ns;
         self.counters.rotation_ns += service.rotation_ns;
         self.counters.transfer_ns += service.transfer_ns;

@@ -96,6 +96,9 @@ impl<T> Mechanism<T> {
 
     /// Bytes in the volatile cache that a power cut would lose.
     pub fn dirty_bytes(&self) -> u64 {
+        if self.model.cache == CacheMode::Protected {
+            return 0;
+        }
         self.cache.extents().iter().map(|extent| extent.length).sum()
     }
 
@@ -224,7 +227,7 @@ impl<T> Mechanism<T> {
         self.last_request_ns.max(self.free_ns) + IDLE_NS
     }
 
-    /// Cuts the power: the volatile cache is lost, a write in progress is torn, and every waiting request fails.
+    /// Cuts the power: a volatile cache is lost, a write in progress is torn, and every waiting request fails.
     pub fn cut(&mut self, now_ns: u64) -> Vec<(T, Answer)> {
         let mut done = self.advance(now_ns);
         if let Some(current) = self.current.take() {
@@ -247,6 +250,10 @@ impl<T> Mechanism<T> {
         done.extend(self.wire.drain(..).map(|(_, token, _)| (token, Answer::NoPower)));
         self.counters.cuts += u64::from(self.power);
         self.counters.lost_bytes += self.dirty_bytes();
+        if self.model.cache == CacheMode::Protected {
+            // The battery holds the content until the power returns, and the controller writes it then.
+            self.settle();
+        }
         self.cache.drop_all();
         (self.power, self.skips_delays, self.late, self.reads_on) = (false, false, false, false);
         (self.head, self.free_ns) = (0, now_ns);

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::emulated::drive::Drive;
+use crate::emulated::drive::{Drive, Service};
+use crate::emulated::flash::Flash;
 
 /// The write cache's treatment of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +15,12 @@ pub enum CacheMode {
     On,
     /// A volatile cache; flushes are acknowledged and ignored.
     IgnoresFlushes,
+    /// A cache with a battery, as that of a RAID controller: flushes need not wait, and a power cut loses nothing.
+    Protected,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// Parameters of a drive.
@@ -21,12 +28,58 @@ pub enum CacheMode {
 pub struct Model {
     /// Its mechanics.
     pub drive: Drive,
-    /// Its volatile cache.
+    /// The times of a solid-state drive, which has no mechanics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flash: Option<Flash>,
+    /// How many drives, or dies of a solid-state drive, the bytes are spread over.
+    #[serde(default = "one")]
+    pub heads: usize,
+    /// The length of a stripe on each of them.
+    #[serde(default)]
+    pub stripe_bytes: u64,
+    /// Its write cache.
     pub cache: CacheMode,
     /// Size of that cache.
     pub cache_bytes: u64,
     /// Queue depth: how many requests the drive reorders, nearest first; 1 serves them in order of arrival.
     pub depth: usize,
+}
+
+impl Model {
+    /// The model of one of its drives.
+    pub fn of_one_drive(&self) -> Self {
+        if self.heads <= 1 {
+            return self.clone();
+        }
+        let heads = self.heads as u64;
+        let stripes = self.drive.bytes.div_ceil(self.stripe_bytes).div_ceil(heads);
+        let drive = Drive { bytes: stripes * self.stripe_bytes, ..self.drive };
+        Self { drive, heads: 1, cache_bytes: self.cache_bytes / heads, ..self.clone() }
+    }
+
+    /// The cost of an access that begins at `start_ns` with the head at an offset.
+    pub(super) fn service(&self, head: u64, start_ns: u64, of: Access) -> Service {
+        match &self.flash {
+            Some(flash) => flash.service(of.offset, of.length, of.writes),
+            None => self.drive.service(head, start_ns, of.offset, of.length),
+        }
+    }
+
+    /// For how long after a read the drive has the bytes behind it in its buffer; `None` where it has none.
+    pub(super) fn reads_ahead_ns(&self) -> Option<u64> {
+        self.flash.is_none().then_some(self.drive.rotation_ns)
+    }
+}
+
+/// A range that is read or written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    /// The first byte.
+    pub(super) offset: u64,
+    /// Bytes.
+    pub(super) length: u64,
+    /// Whether it writes.
+    pub(super) writes: bool,
 }
 
 /// A request to the drive.
@@ -77,4 +130,23 @@ pub struct Counters {
     /// Requests that were served without the delays of the model.
     #[serde(rename = "hurried")]
     pub undelayed: u64,
+}
+
+impl Counters {
+    /// The sums of both.
+    pub(in crate::emulated) fn plus(self, other: &Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            flushes: self.flushes + other.flushes,
+            accesses: self.accesses + other.accesses,
+            seek_bytes: self.seek_bytes + other.seek_bytes,
+            seek_ns: self.seek_ns + other.seek_ns,
+            rotation_ns: self.rotation_ns + other.rotation_ns,
+            transfer_ns: self.transfer_ns + other.transfer_ns,
+            cuts: self.cuts + other.cuts,
+            lost_bytes: self.lost_bytes + other.lost_bytes,
+            undelayed: self.undelayed + other.undelayed,
+        }
+    }
 }

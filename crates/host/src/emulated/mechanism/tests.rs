@@ -9,7 +9,15 @@ const ROTATION: u64 = 8_000_000;
 
 fn disk(cache: CacheMode, depth: usize) -> Mechanism<u32> {
     let drive = Drive { rotation_ns: ROTATION, ..Drive::of_7200_rpm(64 * MIB) };
-    Mechanism::new(Model { drive, cache, cache_bytes: 4 * MIB, depth })
+    Mechanism::new(Model {
+        drive,
+        flash: None,
+        heads: 1,
+        stripe_bytes: 0,
+        cache,
+        cache_bytes: 4 * MIB,
+        depth,
+    })
 }
 
 /// Advances until a request is answered; returns the instant and the answer.
@@ -63,9 +71,12 @@ fn a_write_into_the_cache_costs_the_wire_and_its_flush_the_platter() {
 
 #[test]
 fn a_cut_loses_what_was_not_flushed_and_then_nothing_is_answered() {
-    for (cache, kept) in
-        [(CacheMode::Off, [7, 7]), (CacheMode::On, [7, 0]), (CacheMode::IgnoresFlushes, [0, 0])]
-    {
+    for (cache, kept) in [
+        (CacheMode::Off, [7, 7]),
+        (CacheMode::On, [7, 0]),
+        (CacheMode::IgnoresFlushes, [0, 0]),
+        (CacheMode::Protected, [7, 7]),
+    ] {
         let mut disk = disk(cache, 1);
         disk.submit(1, 0, MIB, Work::Write(vec![7; 512]));
         let (now, _) = until(&mut disk, 1, 0);
@@ -192,6 +203,26 @@ fn after_late_requests_delays_return_unless_they_are_switched_off() {
     disk.skip_delays_while_late(true);
     disk.skip_delays_while_late(false);
     assert!(disk.skips_delays());
+}
+
+#[test]
+fn a_protected_cache_flushes_in_no_time_until_it_is_full() {
+    let mut disk = disk(CacheMode::Protected, 1);
+    let mut now = 0;
+    for n in 0..100u32 {
+        disk.submit(n, now, u64::from(n) * 65_536, Work::Write(vec![7; 512]));
+        now = until(&mut disk, n, now).0;
+        disk.submit(1000 + n, now, 0, Work::Flush);
+        let (flushed, _) = until(&mut disk, 1000 + n, now);
+        assert_eq!(flushed - now, 50_000);
+        now = flushed;
+    }
+    assert_eq!((disk.counters().accesses, disk.dirty_bytes()), (0, 0));
+    for n in 2000..4000u32 {
+        disk.submit(n, now, u64::from(n - 2000) * 16_384 % (60 * MIB) + 4096, Work::Write(vec![8; 4096]));
+        now = until(&mut disk, n, now).0;
+    }
+    assert!(disk.counters().accesses > 0 && disk.cache.bytes() <= 4 * MIB);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `mydyno probe`: small controlled probes of storage, memory and scheduler.
 
+mod levers;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::failure::{Failure, Status};
 use crate::private::{environment, open_host};
 use crate::signals;
 use crate::ui::Ui;
+use levers::LeverArgs;
 
 /// File of the document in the folder of `--out`.
 const DOCUMENT: &str = "probe.json";
@@ -32,6 +34,8 @@ const CHILD: [&str; 2] = ["probe", "malloc-child"];
 pub struct Args {
     #[command(subcommand)]
     probe: Probe,
+    #[command(flatten)]
+    levers: LeverArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -116,7 +120,7 @@ struct Fsync {
     /// --file-systems.
     #[arg(long, value_name = "SIZE")]
     size: Option<String>,
-    /// Instead of the folder itself, measure a disk that mydyno makes in it for each of these: ext4, ext4-nojournal,
+    /// Instead of the folder itself, measure a disk that mydyno makes in it for each of these: ext4, ext4-nojournal, ext3,
     /// xfs, btrfs (needs root, mkfs and loop devices).
     #[arg(long, value_name = "LIST")]
     file_systems: Option<String>,
@@ -219,7 +223,15 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         return Ok(Status::Fine);
     }
     let stop = signals::stop_flag()?;
-    let (report, out) = probe(&args.probe, &stop, ui)?;
+    let changed = args.levers.apply(ui)?;
+    let probed = probe(&args.probe, &stop, ui);
+    if let Some(changed) = &changed {
+        changed.put_back(ui)?;
+    }
+    let (mut report, out) = probed?;
+    if let Some(changed) = changed {
+        report.parameters.insert("levers".to_owned(), changed.levers.into());
+    }
     if let Some(folder) = out {
         write(folder, &report)?;
     }

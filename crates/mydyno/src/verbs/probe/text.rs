@@ -8,6 +8,10 @@ use mydyno_model::units::{show_bytes, show_count, show_us, three_digits};
 pub fn of(report: &ProbeReport) -> String {
     let mut lines = vec![machine(report)];
     lines.extend(report.storage.iter().flat_map(storage));
+    if let Some(levers) = report.parameters.get("levers").and_then(|levers| levers.as_array()) {
+        let levers: Vec<&str> = levers.iter().filter_map(|lever| lever.as_str()).collect();
+        lines.push(format!("Set during the probe, and restored: {}", levers.join(", ")));
+    }
     if report.interrupted {
         lines.push("Interrupted: what follows was measured until then.".to_owned());
     }
