@@ -412,7 +412,7 @@ impl<T: Transport> Session for Connection<'_, T> {
         let reader = ResultReader::new(&self.keeping.session, expect, known);
         let mut decoder = Streamed::new(reader, sink);
         let answer = Exchange { connection: &mut *self, decoder: &mut decoder }.await;
-        let redefined = decoder.redefined_columns();
+        let redefined = decoder.redefined_columns().map(|columns| self.shared.columns.share(columns));
         match command {
             Command::Handle(handle, _) if answer.is_ok() => self.late.executed(handle, redefined),
             Command::Prepared(statement, _) => {

@@ -1,7 +1,7 @@
 //! Context that all workers of a step share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mydyno_model::plan::{Arrivals, ConnectionPlan, StopOnError, WaitPlan};
 use mydyno_workload::Workload;
@@ -9,6 +9,7 @@ use mydyno_workload::Workload;
 use crate::event::StepSpec;
 use crate::recorder::FirstError;
 use crate::schedule::Deal;
+use crate::shared_columns::SharedColumns;
 use crate::window::Windows;
 
 /// Answers outstanding at the end of the last window are awaited this long, in nanoseconds; after a cancellation,
@@ -36,6 +37,8 @@ pub struct StepContext<'a, W> {
     pub hopeless: AtomicBool,
     /// A transaction has succeeded on some connection.
     pub succeeded: AtomicBool,
+    /// Definitions of the columns of prepared statements.
+    pub columns: Arc<SharedColumns>,
     /// Connections whose tasks have not ended.
     live: AtomicUsize,
 }
@@ -57,6 +60,7 @@ impl<'a, W: Workload> StepContext<'a, W> {
             cancelled: AtomicBool::new(false),
             hopeless: AtomicBool::new(false),
             succeeded: AtomicBool::new(false),
+            columns: Arc::default(),
             live: AtomicUsize::new(spec.connections),
         }
     }

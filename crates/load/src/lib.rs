@@ -35,6 +35,7 @@ mod schedule;
 mod send_queue;
 pub mod session;
 mod shared;
+mod shared_columns;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 mod step;

@@ -11,6 +11,7 @@ use mydyno_workload::Workload;
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::LoadError;
 use crate::opening::{Connect, open};
+use crate::shared_columns::SharedColumns;
 use crate::sys::EventFd;
 use crate::transport::Opened;
 use crate::usage::ThreadUse;
@@ -79,11 +80,18 @@ impl OpenerPool {
     }
 
     /// Runs one thread of the pool until [`Self::close`]; `of` is the step's number of connections.
-    pub fn serve<W: Workload>(&self, workload: &W, connect: Connect<'_>, of: usize, clock: &MonotonicClock) {
+    pub fn serve<W: Workload>(
+        &self,
+        workload: &W,
+        connect: Connect<'_>,
+        columns: &SharedColumns,
+        of: usize,
+        clock: &MonotonicClock,
+    ) {
         let mut before = ThreadUse::of_this_thread();
         while let Some(Request { worker, task, number }) = self.next() {
             let start_ns = clock.now_ns();
-            let result = catch_unwind(AssertUnwindSafe(|| open(workload, connect, number, of)))
+            let result = catch_unwind(AssertUnwindSafe(|| open(workload, connect, columns, number, of)))
                 .unwrap_or_else(|_| Err(LoadError::Worker("opening a connection panicked".to_owned())));
             let took_ns = clock.now_ns() - start_ns;
             let after = ThreadUse::of_this_thread();

@@ -12,6 +12,7 @@ use mydyno_workload::Workload;
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::LoadError;
 use crate::packets::id_of;
+use crate::shared_columns::SharedColumns;
 
 /// Opens an authenticated connection to the right database.
 pub type Connect<'a> = &'a (dyn Fn() -> Result<Client, WireError> + Sync);
@@ -40,6 +41,7 @@ pub struct Keeping {
 pub fn open<W: Workload>(
     workload: &W,
     connect: Connect<'_>,
+    shared: &SharedColumns,
     number: usize,
     of: usize,
 ) -> Result<Ready<OwnedFd>, LoadError> {
@@ -58,7 +60,7 @@ pub fn open<W: Workload>(
             let prepared = client.prepare(&statement.sql);
             if keeps {
                 let kept = prepared.as_ref().ok().filter(|_| statement.keeps_row);
-                columns.push(kept.map(|p| p.columns.clone()).unwrap_or_default().into());
+                columns.push(shared.share(kept.map(|p| p.columns.clone()).unwrap_or_default().into()));
             }
             id_of(prepared, statement).map_err(|e| match e {
                 WireError::Cancelled { .. } => LoadError::Interrupted,

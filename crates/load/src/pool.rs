@@ -4,6 +4,7 @@ use std::any::Any;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -247,7 +248,7 @@ fn connect<W: Workload>(
         if !rate.wait(number, &cancelled) {
             return Err(LoadError::Interrupted);
         }
-        let ready = opening::open(spec.workload, spec.connect, number, spec.connections)?;
+        let ready = opening::open(spec.workload, spec.connect, &context.columns, number, spec.connections)?;
         drop(channels.startup.send(Startup::Connected));
         Ok(ready)
     };
@@ -272,7 +273,8 @@ fn run_load<W: Workload>(
         ))?;
     }
     let packets = Packets::new(context.workload.statements());
-    let shared = Shared::new(worker, net, packets, context.workload.operations().len());
+    let shared =
+        Shared::new(worker, net, packets, context.workload.operations().len(), Arc::clone(&context.columns));
     let tasks = worker::tasks(context, &shared, ready).map_err(system("watching a connection"))?;
     drop(channels.startup.send(Startup::Ready));
     let Some(start_ns) = barrier.wait() else { return Ok(()) };

@@ -3,12 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::Poll;
 
 use crate::clock::Clock;
 use crate::packets::Packets;
 use crate::recorder::{FirstError, Recorder};
 use crate::send_queue::SendQueue;
+use crate::shared_columns::SharedColumns;
 use crate::transport::{Opened, Transport};
 use crate::usage::ThreadUse;
 use crate::waiting::{Arrivals, Timers};
@@ -44,12 +46,20 @@ pub struct Shared<T: Transport> {
     /// Input and output of an envelope; empty while connections have none.
     pub wrapped: RefCell<Vec<u8>>,
     pub send_queue: RefCell<SendQueue>,
+    /// Definitions of columns that the workers have in common.
+    pub columns: Arc<SharedColumns>,
     /// All available answers have been received: statements are sent.
     pub sending: Cell<bool>,
 }
 
 impl<T: Transport> Shared<T> {
-    pub fn new(worker: usize, transport: T, packets: Packets, operations: usize) -> Self {
+    pub fn new(
+        worker: usize,
+        transport: T,
+        packets: Packets,
+        operations: usize,
+        columns: Arc<SharedColumns>,
+    ) -> Self {
         Self {
             worker,
             transport,
@@ -69,6 +79,7 @@ impl<T: Transport> Shared<T> {
             opening_use: Cell::default(),
             wrapped: RefCell::default(),
             send_queue: RefCell::default(),
+            columns,
             sending: Cell::new(false),
         }
     }

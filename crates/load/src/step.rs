@@ -51,7 +51,8 @@ pub fn run_step<W: Workload>(
         let workers = WorkerPool::start(scope, environment)?;
         if let Some(pool) = environment.opener_pool {
             for number in 0..openers {
-                let serve = || pool.serve(spec.workload, spec.connect, spec.connections, clock);
+                let serve =
+                    || pool.serve(spec.workload, spec.connect, &context.columns, spec.connections, clock);
                 spawn(scope, format!("open-{number}"), serve)?;
             }
         }

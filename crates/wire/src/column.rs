@@ -37,7 +37,7 @@ pub mod flag {
 }
 
 /// A column of a result.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Column {
     /// Schema of its table; empty for an expression.
     pub schema: String,
@@ -89,6 +89,28 @@ impl Column {
     /// # Errors
     /// It is cut short.
     pub fn parse(payload: &[u8], capabilities: Capabilities, state: &'static str) -> Result<Self, WireError> {
+        Self::parse_texts(payload, capabilities, state, |bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// As [`Self::parse`] without names of any kind, which is much cheaper: they are most of the memory to allocate.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub(crate) fn parse_unnamed(
+        payload: &[u8],
+        capabilities: Capabilities,
+        state: &'static str,
+    ) -> Result<Self, WireError> {
+        Self::parse_texts(payload, capabilities, state, |_| String::new())
+    }
+
+    #[inline]
+    fn parse_texts(
+        payload: &[u8],
+        capabilities: Capabilities,
+        state: &'static str,
+        text: impl Fn(&[u8]) -> String,
+    ) -> Result<Self, WireError> {
         let mut r = Reader::new(payload, "column definition", state);
         r.lenenc_bytes("catalog")?;
         let schema = text(r.lenenc_bytes("schema")?);
@@ -129,10 +151,6 @@ impl Column {
     pub fn is_unsigned(&self) -> bool {
         self.flags & flag::UNSIGNED != 0
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -118,24 +118,6 @@ impl Value {
         }
     }
 
-    /// Reads a cell of a binary row.
-    fn read(r: &mut Reader<'_>, column: &Column) -> Result<Self, WireError> {
-        let unsigned = column.is_unsigned();
-        let whole = |signed: i64, bare: u64| if unsigned { Self::UInt(bare) } else { Self::Int(signed) };
-        Ok(match column.kind {
-            kind::NULL => Self::Null,
-            kind::TINY => r.u8("TINYINT").map(|v| whole((v as i8).into(), v.into()))?,
-            kind::SHORT | kind::YEAR => r.u16("SMALLINT").map(|v| whole((v as i16).into(), v.into()))?,
-            kind::LONG | kind::INT24 => r.u32("INT").map(|v| whole((v as i32).into(), v.into()))?,
-            kind::LONGLONG => r.u64("BIGINT").map(|v| whole(v as i64, v))?,
-            kind::FLOAT => Self::Float(f32::from_bits(r.u32("FLOAT")?)),
-            kind::DOUBLE => Self::Double(f64::from_bits(r.u64("DOUBLE")?)),
-            kind::DATE | kind::DATETIME | kind::TIMESTAMP => Self::read_date_time(r)?,
-            kind::TIME => Self::read_time(r)?,
-            _ => Self::Bytes(r.lenenc_bytes("a string")?.to_vec()),
-        })
-    }
-
     fn read_date_time(r: &mut Reader<'_>) -> Result<Self, WireError> {
         let length = r.u8("length of a date")?;
         if !matches!(length, 0 | 4 | 7 | 11) {
@@ -186,10 +168,21 @@ impl Value {
     /// [`Self::into_text`] of a copy.
     pub fn to_text(&self, column: &Column) -> Option<Vec<u8>> {
         let mut text = String::new();
+        match self {
+            Self::Null => None,
+            Self::Bytes(bytes) => Some(bytes.clone()),
+            other => {
+                other.write_text(column, &mut text);
+                Some(text.into_bytes())
+            }
+        }
+    }
+
+    /// Appends the text of a number or a time; NULL and bytes have none here.
+    fn write_text(&self, column: &Column, text: &mut String) {
         // Writing to a String cannot fail.
         let _ = match self {
-            Self::Null => return None,
-            Self::Bytes(bytes) => return Some(bytes.clone()),
+            Self::Null | Self::Bytes(_) => Ok(()),
             Self::Int(v) if column.kind == kind::YEAR => write!(text, "{v:04}"),
             Self::Int(v) => write!(text, "{v}"),
             Self::UInt(v) if column.kind == kind::YEAR => write!(text, "{v:04}"),
@@ -211,7 +204,7 @@ impl Value {
                 let _ = write!(text, "{year:04}-{month:02}-{day:02}");
                 if column.kind != kind::DATE {
                     let _ = write!(text, " {hour:02}:{minute:02}:{second:02}");
-                    put_fraction(&mut text, *micros, column.decimals);
+                    put_fraction(text, *micros, column.decimals);
                 }
                 Ok(())
             }
@@ -219,11 +212,10 @@ impl Value {
                 let sign = if *negative { "-" } else { "" };
                 let hours = u64::from(*days) * 24 + u64::from(*hours);
                 let _ = write!(text, "{sign}{hours:02}:{minutes:02}:{seconds:02}");
-                put_fraction(&mut text, *micros, column.decimals);
+                put_fraction(text, *micros, column.decimals);
                 Ok(())
             }
         };
-        Some(text.into_bytes())
     }
 }
 
@@ -254,23 +246,85 @@ pub fn read_binary_row(
     columns: &[Column],
     state: &'static str,
 ) -> Result<Vec<Value>, WireError> {
+    let mut row = Vec::with_capacity(columns.len());
+    binary_cells(payload, columns, state, |_, cell| {
+        row.push(match cell {
+            Cell::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+            Cell::Other(value) => value,
+        });
+    })?;
+    Ok(row)
+}
+
+/// Passes the cells of a binary row as text to `take`, in order; `None` is NULL. Strings are not copied.
+///
+/// # Errors
+/// As [`read_binary_row`].
+pub(crate) fn binary_texts(
+    payload: &[u8],
+    columns: &[Column],
+    state: &'static str,
+    mut take: impl FnMut(Option<&[u8]>),
+) -> Result<(), WireError> {
+    let mut text = String::new();
+    binary_cells(payload, columns, state, |column, cell| match cell {
+        Cell::Bytes(bytes) => take(Some(bytes)),
+        Cell::Other(Value::Null) => take(None),
+        Cell::Other(value) => {
+            text.clear();
+            value.write_text(column, &mut text);
+            take(Some(text.as_bytes()));
+        }
+    })
+}
+
+/// A cell of a binary row.
+enum Cell<'a> {
+    /// A string, in the packet.
+    Bytes(&'a [u8]),
+    /// Anything but a string.
+    Other(Value),
+}
+
+impl<'a> Cell<'a> {
+    /// Reads a cell of a binary row.
+    fn read(r: &mut Reader<'a>, column: &Column) -> Result<Self, WireError> {
+        let unsigned = column.is_unsigned();
+        let whole = |signed: i64, bare: u64| if unsigned { Value::UInt(bare) } else { Value::Int(signed) };
+        Ok(Self::Other(match column.kind {
+            kind::NULL => Value::Null,
+            kind::TINY => r.u8("TINYINT").map(|v| whole((v as i8).into(), v.into()))?,
+            kind::SHORT | kind::YEAR => r.u16("SMALLINT").map(|v| whole((v as i16).into(), v.into()))?,
+            kind::LONG | kind::INT24 => r.u32("INT").map(|v| whole((v as i32).into(), v.into()))?,
+            kind::LONGLONG => r.u64("BIGINT").map(|v| whole(v as i64, v))?,
+            kind::FLOAT => Value::Float(f32::from_bits(r.u32("FLOAT")?)),
+            kind::DOUBLE => Value::Double(f64::from_bits(r.u64("DOUBLE")?)),
+            kind::DATE | kind::DATETIME | kind::TIMESTAMP => Value::read_date_time(r)?,
+            kind::TIME => Value::read_time(r)?,
+            _ => return Ok(Self::Bytes(r.lenenc_bytes("a string")?)),
+        }))
+    }
+}
+
+fn binary_cells<'a>(
+    payload: &'a [u8],
+    columns: &[Column],
+    state: &'static str,
+    mut take: impl FnMut(&Column, Cell<'a>),
+) -> Result<(), WireError> {
     let mut r = Reader::new(payload, "binary row", state);
     r.u8("header")?;
     // The bitmap's first two bits are not used in rows.
     let nulls = r.bytes((columns.len() + 9) / 8, "NULL bitmap")?;
-    let mut row = Vec::with_capacity(columns.len());
     for (i, column) in columns.iter().enumerate() {
         let bit = i + 2;
-        row.push(if nulls[bit / 8] & (1 << (bit % 8)) != 0 {
-            Value::Null
-        } else {
-            Value::read(&mut r, column)?
-        });
+        let is_null = nulls[bit / 8] & (1 << (bit % 8)) != 0;
+        take(column, if is_null { Cell::Other(Value::Null) } else { Cell::read(&mut r, column)? });
     }
     if !r.is_empty() {
         return Err(r.error(format!("{} bytes follow its last cell", r.remaining())));
     }
-    Ok(row)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod tests;
 mod transport;
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
@@ -112,7 +113,15 @@ impl SimulatedServer {
         let world = World::new(self.clock.clone(), network);
         let operations = spec.workload.operations().len();
         let shared: Vec<Shared<SimulatedTransport>> = (0..spec.workers)
-            .map(|worker| Shared::new(worker, world.transport(worker), Packets::new(statements), operations))
+            .map(|worker| {
+                Shared::new(
+                    worker,
+                    world.transport(worker),
+                    Packets::new(statements),
+                    operations,
+                    Arc::clone(&context.columns),
+                )
+            })
             .collect();
         world.advance(start_ns);
         if self.is_away() {

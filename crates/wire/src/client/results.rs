@@ -267,6 +267,10 @@ impl<S: ResultSink> ResultSink for Ended<'_, S> {
         if self.sink.wants_more() { self.sink.row(row) } else { Ok(()) }
     }
 
+    fn wants_names(&self) -> bool {
+        self.sink.wants_names()
+    }
+
     fn end(&mut self, end: &OkPacket) {
         self.ended = true;
         self.sink.end(end);

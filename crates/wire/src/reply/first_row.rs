@@ -33,6 +33,10 @@ impl ResultSink for FirstRow {
     fn wants_more(&self) -> bool {
         !self.is_complete
     }
+
+    fn wants_names(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::error::WireError;
 use crate::packet::{MAX_FRAME, OkPacket, Reader, parse_error};
 use crate::reply::{Expect, HeaderForm};
 use crate::session::Session;
-use crate::value::{Value, read_binary_row};
+use crate::value::{Value, binary_texts, read_binary_row};
 
 const STATE: &str = "reading results";
 
@@ -46,17 +46,11 @@ impl Row<'_> {
     ///
     /// # Errors
     /// As [`Self::values`].
-    pub fn texts(&self, mut take: impl FnMut(Option<&[u8]>)) -> Result<(), WireError> {
+    pub fn texts(&self, take: impl FnMut(Option<&[u8]>)) -> Result<(), WireError> {
         if !self.binary {
             return self.text_cells(take);
         }
-        for (value, column) in self.values()?.iter().zip(self.columns) {
-            match value {
-                Value::Bytes(bytes) => take(Some(bytes)),
-                value => take(value.to_text(column).as_deref()),
-            }
-        }
-        Ok(())
+        binary_texts(self.payload, self.columns, STATE, take)
     }
 
     fn text_cells(&self, mut take: impl FnMut(Option<&[u8]>)) -> Result<(), WireError> {
@@ -85,6 +79,12 @@ pub trait ResultSink {
     /// A cell that cannot be decoded.
     fn row(&mut self, row: Row<'_>) -> Result<(), WireError>;
 
+    /// Whether the names of columns are needed: of their schema, table, type and format, too. After `false` those of text
+    /// results may be empty.
+    fn wants_names(&self) -> bool {
+        true
+    }
+
     /// The current result is complete: its affected rows, first AUTO_INCREMENT value, warnings and status flags.
     fn end(&mut self, end: &OkPacket) {
         let _ = end;
@@ -103,6 +103,10 @@ impl ResultSink for () {
     }
 
     fn wants_more(&self) -> bool {
+        false
+    }
+
+    fn wants_names(&self) -> bool {
         false
     }
 }
@@ -125,8 +129,10 @@ pub struct ResultReader {
     stage: Stage,
     /// Columns as the server last sent them for this statement, for replies without definitions.
     known: Arc<[Column]>,
-    /// Whether this reply had definitions.
+    /// Whether this reply had definitions, and others than those that were known.
     redefined: bool,
+    /// The columns of the current result are `known` and not `columns`.
+    uses_known: bool,
     columns: Vec<Column>,
     definition_bytes: usize,
 }
@@ -141,6 +147,7 @@ impl ResultReader {
             stage: Stage::Header,
             known,
             redefined: false,
+            uses_known: false,
             columns: Vec::new(),
             definition_bytes: 0,
         }
@@ -176,7 +183,7 @@ impl ResultReader {
             Stage::Rows => match self.end_of_rows(payload)? {
                 Some(end) => self.end_result(&end, sink),
                 None => {
-                    let columns = &*self.columns;
+                    let columns = self.current();
                     sink.row(Row { payload, columns, binary: self.binary })?;
                 }
             },
@@ -202,12 +209,13 @@ impl ResultReader {
         let (count, follow) = HeaderForm::of(self.capabilities).read(payload, STATE)?;
         self.columns.clear();
         self.definition_bytes = 0;
+        self.uses_known = false;
         if follow {
             self.stage = Stage::Columns { left: count };
             return Ok(());
         }
         if self.known.len() == count as usize {
-            self.columns.extend_from_slice(&self.known);
+            self.uses_known = true;
         } else if self.binary {
             let detail = format!("it leaves out {count} column definitions that were never sent");
             return Err(WireError::protocol("result header", STATE, detail));
@@ -223,7 +231,12 @@ impl ResultReader {
     }
 
     fn column(&mut self, payload: &[u8], left: u32, sink: &mut impl ResultSink) -> Result<(), WireError> {
-        let column = Column::parse(payload, self.capabilities, STATE)?;
+        // Those of a prepared statement are kept for later results, whose sink may want names.
+        let column = if self.binary || sink.wants_names() {
+            Column::parse(payload, self.capabilities, STATE)?
+        } else {
+            Column::parse_unnamed(payload, self.capabilities, STATE)?
+        };
         self.definition_bytes += column.size_bytes();
         if self.definition_bytes > MAX_DEFINITION_BYTES {
             return Err(WireError::TooLarge {
@@ -233,7 +246,7 @@ impl ResultReader {
             });
         }
         self.columns.push(column);
-        if left <= 1 && self.binary {
+        if left <= 1 && self.binary && *self.known != *self.columns {
             self.known = self.columns.as_slice().into();
             self.redefined = true;
         }
@@ -247,7 +260,12 @@ impl ResultReader {
 
     fn begin_rows(&mut self, sink: &mut impl ResultSink) {
         self.stage = Stage::Rows;
-        sink.columns(&self.columns);
+        sink.columns(self.current());
+    }
+
+    /// The columns of the current result.
+    fn current(&self) -> &[Column] {
+        if self.uses_known { &self.known } else { &self.columns }
     }
 
     /// The packet that ends the rows; `None` for a row.

@@ -138,6 +138,10 @@ impl ResultSink for Collected<'_> {
     fn end(&mut self, end: &mydyno_wire::packet::OkPacket) {
         self.affected += end.affected_rows;
     }
+
+    fn wants_names(&self) -> bool {
+        false
+    }
 }
 
 impl Connection {
