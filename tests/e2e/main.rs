@@ -61,6 +61,7 @@ mod profile;
 mod prove;
 mod prove_host;
 mod prove_on_server;
+mod prove_responses;
 #[path = "../pulse.rs"]
 mod pulse;
 mod rogue;

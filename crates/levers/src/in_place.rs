@@ -22,18 +22,22 @@ impl<'a> InPlace<'a> {
         Self { site, purpose: purpose.into(), allowed }
     }
 
-    /// Sets the levers of a running server. Each change is recorded in the journal before it is made.
+    /// Sets the levers of a running server, or those of the host alone. Each change is recorded in the journal before it
+    /// is made.
     ///
     /// # Errors
-    /// A lever that needs a restart or new tables, one that is not permitted, or a value that is refused. Levers set
-    /// before the error stay set until [`Self::put_back`].
-    pub fn apply(&self, lever_set: &LeverSet, server: &ServerInfo) -> Result<(), LeverError> {
+    /// A lever that needs a restart or new tables, one that is not permitted, a variable without a server, or a value that
+    /// is refused. Levers set before the error stay set until [`Self::put_back`].
+    pub fn apply(&self, lever_set: &LeverSet, server: Option<&ServerInfo>) -> Result<(), LeverError> {
         let needs_start = |(_, _, when): &&(String, String, When)| !when.is_in_place();
         if let Some((id, value, _)) = lever_set.all.iter().find(needs_start) {
             return Err(LeverError::NotInPlace { lever: format!("{id}={value}") });
         }
         lever_set.server.apply_to_host(&self.site, &self.purpose, self.allowed)?;
         for (name, value) in &lever_set.server.variables {
+            let Some(server) = server else {
+                return Err(LeverError::NotInPlace { lever: format!("variable.{name}={value}") });
+            };
             variable::set(&self.site, server, &self.purpose, name, value)?;
         }
         Ok(())

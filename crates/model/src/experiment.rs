@@ -1,5 +1,7 @@
 //! Controlled experiments: the run table that is written first, what each slice of load measured, and the verdict.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -136,8 +138,9 @@ pub struct Design {
     /// How the arms share the machine and the time.
     #[serde(default)]
     pub mode: Mode,
-    /// The load: its plan for one slice. It names no server.
-    pub load: Plan,
+    /// The load: its plan for one slice. It names no server. Absent where a probe is the load.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub load: Option<Plan>,
     /// The load as it was asked for, before its defaults were filled in.
     #[serde(default)]
     pub request: LoadDefinition,
@@ -218,6 +221,9 @@ pub struct Slice {
     pub client_cpu_us: u64,
     /// Worker threads of the load generator.
     pub workers: usize,
+    /// Figures beside those of transactions, by name with the unit last, as in `p50_us`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub figures: BTreeMap<String, f64>,
     /// Why it could not be measured; its figures then count for nothing.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<String>,
@@ -351,6 +357,9 @@ pub struct Verdict {
     /// Share of the time up to the end of the last slice that neither warmed up a server nor measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub overhead: Option<f64>,
+    /// The probe that was the load; absent where servers were loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<String>,
     /// Whether both arms were loaded at the same time: the effect is one under mutual load, and not comparable with that of arms
     /// which were loaded in turns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

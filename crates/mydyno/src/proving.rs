@@ -210,6 +210,10 @@ fn plan(comparison: &Comparison, args: &ProvingArgs) -> Vec<String> {
              time for {slice_s} s: the effect is one under mutual load.",
             shape.starts, shape.blocks_per_start
         ),
+        Mode::InPlace if design.request.probe.is_some() => format!(
+            "No server; {} blocks, with a slice of {slice_s} s for each arm, levers swapped between.",
+            shape.starts * shape.blocks_per_start
+        ),
         Mode::InPlace if design.on_server.is_some() => format!(
             "Your server; {} blocks, with a slice of {slice_s} s for each arm, levers swapped between.",
             shape.starts * shape.blocks_per_start
@@ -263,11 +267,13 @@ fn plan(comparison: &Comparison, args: &ProvingArgs) -> Vec<String> {
 fn show(progress: &Progress<'_>, comparison: &Comparison, ui: &Ui) {
     match progress {
         Progress::Starting { start, of } => {
-            let servers = match (&comparison.design.on_server, comparison.design.mode) {
-                (Some(address), _) => address,
-                (None, Mode::InPlace) => "one server",
-                (None, Mode::Alternate | Mode::Rows | Mode::Duet) => "three servers",
-            };
+            let probe = comparison.design.request.probe.as_ref().map(|probe| format!("the probe {probe}"));
+            let servers =
+                match (comparison.design.on_server.as_ref().or(probe.as_ref()), comparison.design.mode) {
+                    (Some(place), _) => place,
+                    (None, Mode::InPlace) => "one server",
+                    (None, Mode::Alternate | Mode::Rows | Mode::Duet) => "three servers",
+                };
             ui.note(&format!("Start {} of {of}: {servers}", start + 1));
         }
         Progress::Server { what, role } => {
@@ -295,8 +301,7 @@ fn show(progress: &Progress<'_>, comparison: &Comparison, ui: &Ui) {
 /// 0: the verdict is decided. 1: it is undecided, or the treatment is worse and the user requested this status for it.
 fn status(verdict: &Verdict, fail_if_worse: bool) -> Status {
     let worse = verdict.responses.first().is_some_and(|response| {
-        let ratio = response.effect_ratio.value;
-        if response.name == "transactions_per_s" { ratio < 1.0 } else { ratio > 1.0 }
+        mydyno_prove::measure::measure(&response.name).is_worse(response.effect_ratio.value)
     });
     match verdict.verdict {
         Finding::Undecided => Status::Bad,

@@ -58,7 +58,7 @@ pub fn run(machine: &Machine, run: &mut Run) -> Result<ProbeReport, ProbeError> 
             cells.push(Cell::one(series, move |slot| measure(slot, direction, threads, bytes)));
         }
     }
-    let outcome = course::run(cells, &run.timing, run.stop, run.progress);
+    let outcome = course::run(cells, run);
     draft.meaning = meaning(&outcome.measures, cpus);
     Ok(draft.finish(outcome))
 }

@@ -38,7 +38,7 @@ pub fn run(run: &mut Run) -> Result<ProbeReport, ProbeError> {
     .into();
     cells.push(cell("system_call", "the same as a system call, past the vDSO", system_call));
     cells.extend(counter());
-    let mut outcome = course::run(cells, &run.timing, run.stop, run.progress);
+    let mut outcome = course::run(cells, run);
     if !cfg!(target_arch = "x86_64") {
         let why = "only x86-64 has this instruction".to_owned();
         outcome.not_measured.push(NotMeasured { id: "rdtsc".to_owned(), why });

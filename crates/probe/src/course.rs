@@ -1,7 +1,7 @@
 //! Runs the measures of a probe in rounds, in a shuffled order each, so that changes of the machine affect all measures
 //! alike.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mydyno_model::Estimate;
@@ -10,6 +10,7 @@ use mydyno_model::units::show_seconds;
 use mydyno_stats::{Rng, interval};
 use serde_json::{Map, Value};
 
+use crate::Run;
 use crate::error::ProbeError;
 use crate::slot::{self, PS_PER_NS, Slot, Window};
 
@@ -114,13 +115,13 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-/// Runs cells in rounds. An interruption keeps the values measured so far.
-pub fn run(
-    mut cells: Vec<Cell<'_>>,
-    timing: &Timing,
-    stop: &AtomicBool,
-    progress: &mut dyn FnMut(&str),
-) -> Outcome {
+/// Runs cells in rounds: all of them, or the one that has the only measure wanted. An interruption keeps the values
+/// measured so far.
+pub fn run(mut cells: Vec<Cell<'_>>, run: &mut Run<'_>) -> Outcome {
+    let Run { timing, only, stop, progress } = run;
+    if let Some(only) = only {
+        cells.retain(|cell| cell.series.iter().any(|series| series.id == *only));
+    }
     let mut rng = Rng::from_seed(timing.seed);
     let mut kept: Vec<Kept> = cells.iter().map(|cell| Kept::of(cell.series.len())).collect();
     let total = (timing.time + timing.warm_up * u32::try_from(timing.rounds).unwrap_or(1))
@@ -257,7 +258,13 @@ fn scaled(estimate: Estimate, factor: f64) -> Estimate {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
+
+    fn ran(cells: Vec<Cell<'_>>, only: Option<&str>, stop: &AtomicBool) -> Outcome {
+        run(cells, &mut Run { timing: timing(3), only, stop, progress: &mut |_| {} })
+    }
 
     fn timing(rounds: usize) -> Timing {
         Timing { time: Duration::from_millis(60), warm_up: Duration::from_millis(1), rounds, seed: 1 }
@@ -279,7 +286,7 @@ mod tests {
             tried += 1;
             Err(ProbeError::Missing { missing: "no disk".to_owned(), remedy: "buy one".to_owned() })
         });
-        let outcome = run(vec![good, bad], &timing(3), &stop, &mut |_| {});
+        let outcome = ran(vec![good, bad], None, &stop);
         assert_eq!(tried, 1);
         assert_eq!(outcome.measures.len(), 1);
         assert_eq!((outcome.measures[0].rounds_per_s.len(), outcome.measures[0].windows), (3, WINDOWS));
@@ -298,9 +305,25 @@ mod tests {
             stop.store(true, Ordering::Relaxed);
             Ok(windows)
         });
-        let outcome = run(vec![cell], &timing(3), &stop, &mut |_| {});
+        let outcome = ran(vec![cell], None, &stop);
         assert!(outcome.interrupted);
         assert_eq!(outcome.measures[0].rounds_per_s.len(), 1);
+    }
+
+    #[test]
+    fn one_measure_alone_is_taken_where_it_is_asked_for() {
+        let stop = AtomicBool::new(false);
+        let cell = |id: &str| {
+            Cell::one(Series::new(id, "waiting", Kind::Timed), |slot| {
+                slot.timed(|| {
+                    std::thread::yield_now();
+                    Ok(())
+                })
+            })
+        };
+        let outcome = ran(vec![cell("one"), cell("two")], Some("two"), &stop);
+        assert_eq!(outcome.measures.iter().map(|m| m.id.as_str()).collect::<Vec<_>>(), ["two"]);
+        assert!(outcome.not_measured.is_empty());
     }
 
     #[test]

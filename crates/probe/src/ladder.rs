@@ -31,6 +31,23 @@ const PAGE: usize = 16 << 10;
 /// Bytes of the file that stays in the page cache, and of the one that is overwritten and synced.
 const SMALL_FILE: u64 = 16 << 20;
 
+/// The rungs that need files.
+const OF_FILES: [&str; 3] = ["read.cached", "read.device", "sync"];
+
+/// Ids of all rungs, from the first cache to a sync.
+pub fn rungs() -> Vec<String> {
+    let caches = CACHES.into_iter().map(|bytes| rung(bytes, false));
+    caches.chain([rung(MEMORY.0, true)]).chain(OF_FILES.map(str::to_owned)).collect()
+}
+
+/// Id of the rung with a working set.
+fn rung(bytes: usize, is_memory: bool) -> String {
+    if is_memory {
+        return "memory".to_owned();
+    }
+    format!("cache.{}", show_bytes(bytes as f64).replace(' ', ""))
+}
+
 /// The measures to take.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -52,7 +69,11 @@ pub fn run(
 ) -> Result<ProbeReport, ProbeError> {
     run.timing.check()?;
     let memory = memory_bytes();
-    let sets: Vec<usize> = CACHES.into_iter().chain([memory]).collect();
+    let only = run.only;
+    let wanted = |id: &str| only.is_none_or(|only| only == id);
+    let is_memory = |bytes: usize| bytes == memory;
+    let sets: Vec<usize> =
+        CACHES.into_iter().chain([memory]).filter(|bytes| wanted(&rung(*bytes, is_memory(*bytes)))).collect();
     machine::check_memory(machine, sets.iter().sum::<usize>() as u64)?;
     let mut draft = Draft::begin("latency", &run.timing).with("memory_bytes", memory);
     (run.progress)("touching memory and writing files");
@@ -61,26 +82,31 @@ pub fn run(
             draft = draft.with("size_bytes", options.bytes);
             draft.storage = Some(storage::look(machine, Path::new("/sys"), folder)?);
             let scratch = Scratch::make(host, folder, options.bytes + 2 * SMALL_FILE)?;
-            scratch.filled("pages", options.bytes, PIECE)?;
-            scratch.filled("cached", SMALL_FILE, PIECE)?;
-            scratch.filled("log", SMALL_FILE, LOG_PIECE)?;
+            let files = [
+                ("read.device", "pages", options.bytes, PIECE),
+                ("read.cached", "cached", SMALL_FILE, PIECE),
+                ("sync", "log", SMALL_FILE, LOG_PIECE),
+            ];
+            for (_, name, bytes, piece) in files.into_iter().filter(|(id, ..)| wanted(id)) {
+                scratch.filled(name, bytes, piece)?;
+            }
             Some(scratch)
         }
         _ => None,
     };
     let mut cells: Vec<Cell> =
-        sets.iter().map(|bytes| chase(*bytes, *bytes == memory, run.timing.seed)).collect();
+        sets.iter().map(|bytes| chase(*bytes, is_memory(*bytes), run.timing.seed)).collect();
     if let Some(scratch) = &scratch {
         cells.extend(of_files(scratch, options.bytes, run.timing.seed));
     }
     if let Some(folder) = options.folder.as_ref().filter(|_| scratch.is_some()) {
         draft.pace = storage::pace(machine, folder);
     }
-    let mut outcome = course::run(cells, &run.timing, run.stop, run.progress);
+    let mut outcome = course::run(cells, run);
     match scratch {
         Some(scratch) => scratch.remove()?,
-        None => outcome.not_measured.extend(["read.cached", "read.device", "sync"].map(|id| NotMeasured {
-            id: id.to_owned(),
+        None => outcome.not_measured.extend(OF_FILES.iter().filter(|id| wanted(id)).map(|id| NotMeasured {
+            id: (*id).to_owned(),
             why: "no folder was named: choose one with --folder".to_owned(),
         })),
     }
@@ -103,16 +129,15 @@ pub(crate) fn last_cache(folder: &Path) -> usize {
 }
 
 fn chase<'a>(bytes: usize, is_memory: bool, seed: u64) -> Cell<'a> {
-    let (id, what) = if is_memory {
-        ("memory".to_owned(), format!("memory: a step through {} in no order", show_bytes(bytes as f64)))
-    } else {
-        let size = show_bytes(bytes as f64);
-        (format!("cache.{}", size.replace(' ', "")), format!("a step through {size} in no order"))
-    };
-    let series = Series::new(id, what, Kind::Batched).with("bytes", bytes);
-    let chain = Chain::new(bytes, seed);
+    let size = show_bytes(bytes as f64);
+    let what = if is_memory { "memory: a step through" } else { "a step through" };
+    let series = Series::new(rung(bytes, is_memory), format!("{what} {size} in no order"), Kind::Batched)
+        .with("bytes", bytes);
+    let mut chain = None;
     let mut at = 0;
     Cell::one(series, move |slot| {
+        // All of it is touched before the warm-up begins.
+        let chain = chain.get_or_insert_with(|| Chain::new(bytes, seed));
         slot.batched(|steps| {
             at = chain.walk(at, steps);
             Ok(())

@@ -66,6 +66,8 @@ pub const PROBES: [Probe; 9] = [
 pub struct Run<'a> {
     /// Durations and repetitions.
     pub timing: Timing,
+    /// The only measure to take, by its id, as in `overwrite.fdatasync`; `None` for all.
+    pub only: Option<&'a str>,
     /// Set when the user interrupts; the measurements so far are kept.
     pub stop: &'a AtomicBool,
     /// Called with one line of progress at a time.

@@ -105,7 +105,7 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
         cells.push(place.log_alone());
     }
     draft.pace = storage::pace(host.machine(), &options.folder);
-    let outcome = course::run(cells, &run.timing, run.stop, run.progress);
+    let outcome = course::run(cells, run);
     scratch.remove()?;
     draft.meaning = meaning(&outcome.measures, options);
     Ok(draft.finish(outcome))
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(options.memory_bytes(), 2 * ((1 << 42) + STACK as u64) + PIECE as u64);
         let stop = AtomicBool::new(false);
         let timing = Timing { time: Duration::from_secs(1), warm_up: Duration::ZERO, rounds: 1, seed: 1 };
-        let mut run = Run { timing, stop: &stop, progress: &mut |_| {} };
+        let mut run = Run { timing, only: None, stop: &stop, progress: &mut |_| {} };
         // The maximum that the command permits: 16 GiB of buffers.
         let largest = Options { block: 16 << 20, bytes: 1 << 30, threads: vec![MOST], ..options };
         let available = host.machine().available_bytes().unwrap();

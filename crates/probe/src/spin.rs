@@ -55,7 +55,7 @@ pub fn run(run: &mut Run) -> Result<ProbeReport, ProbeError> {
         let series = Series::new("line.round_trip", what, Kind::Batched);
         cells.push(Cell::one(series, move |slot| round_trips(slot, first, last)));
     }
-    let mut outcome = course::run(cells, &run.timing, run.stop, run.progress);
+    let mut outcome = course::run(cells, run);
     if cpus.len() < 2 {
         outcome.not_measured.push(NotMeasured {
             id: "line.round_trip".to_owned(),

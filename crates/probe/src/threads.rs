@@ -61,7 +61,7 @@ pub fn run(options: &Options, run: &mut Run) -> Result<ProbeReport, ProbeError> 
         let series = Series::new(format!("mutex.{threads}"), what, Kind::Batched).with("threads", threads);
         cells.push(Cell::one(series, move |slot| wanted_by(mutex, threads, slot)));
     }
-    let mut outcome = course::run(cells, &run.timing, run.stop, run.progress);
+    let mut outcome = course::run(cells, run);
     if cpus.len() < 2 {
         outcome.not_measured.push(NotMeasured {
             id: "switch.two_cpus".to_owned(),

@@ -14,6 +14,8 @@ use mydyno_stats::compare::LogEffect;
 use mydyno_stats::sequential::Schedule;
 use mydyno_stats::special::t_quantile;
 
+use crate::measure::Measure;
+
 /// Independent observations that an interval rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -48,52 +50,6 @@ impl Unit {
             Self::Block => 5,
         }
     }
-}
-
-/// A response: its name, its unit, and its value in a slice. A slice without the value is left out for this response.
-#[derive(Debug, Clone, Copy)]
-pub struct Measure {
-    /// As in `transactions_per_s`.
-    pub name: &'static str,
-    /// As in `1/s`.
-    pub unit: &'static str,
-    /// Its name in a sentence, as in `transactions a second`.
-    pub plain: &'static str,
-    /// Its value, above 0.
-    pub of: fn(&Slice) -> Option<f64>,
-}
-
-/// All responses; throughput, which decides in a closed loop, is first.
-pub const MEASURES: &[Measure] = &[
-    Measure {
-        name: "transactions_per_s",
-        unit: "1/s",
-        plain: "transactions a second",
-        of: |s| rate(s.transactions, s.measured_s),
-    },
-    Measure { name: "response_mean", unit: "us", plain: "the mean response time", of: |s| s.mean_us },
-    Measure {
-        name: "response_p95",
-        unit: "us",
-        plain: "the 95th percentile of the response time",
-        of: |s| s.p95_us,
-    },
-];
-
-/// The response with this name; throughput if there is none.
-pub fn measure(name: &str) -> &'static Measure {
-    MEASURES.iter().find(|measure| measure.name == name).unwrap_or(&MEASURES[0])
-}
-
-/// All responses, this one first.
-pub fn measures(first: &str) -> Vec<&'static Measure> {
-    let first = measure(first);
-    let others = MEASURES.iter().filter(|measure| measure.name != first.name);
-    std::iter::once(first).chain(others).collect()
-}
-
-fn rate(count: u64, time_s: f64) -> Option<f64> {
-    (count > 0 && time_s > 0.0).then(|| count as f64 / time_s)
 }
 
 /// Log ratios of one response, over the baseline of the same block.

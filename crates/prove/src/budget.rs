@@ -33,13 +33,21 @@ pub struct Times {
     pub warmup_s: f64,
     /// Making, starting and ending the three servers of a start.
     pub start_s: f64,
+    /// Preparing each slice, beside opening connections.
+    pub set_up_s: f64,
 }
 
 impl Times {
     /// One block: a slice of each arm, or one slice of two arms at the same time.
     fn block_s(&self, mode: Mode) -> f64 {
         let slices = if mode == Mode::Duet { 1.0 } else { ARMS };
-        slices * (self.slice_s + self.settle_s + TURN_S)
+        slices * (self.slice_s + self.settle_s + TURN_S + self.set_up_s)
+    }
+
+    /// The same for a probe, which needs no server, and this many seconds to prepare a slice at most.
+    #[must_use]
+    pub(crate) fn of_probe(self, set_up_s: f64) -> Self {
+        Self { warmup_s: 0.0, start_s: 0.0, set_up_s: self.set_up_s.max(set_up_s), ..self }
     }
 
     /// One start with this many blocks.
@@ -103,7 +111,8 @@ mod tests {
 
     use super::*;
 
-    const TIMES: Times = Times { slice_s: 1.0, settle_s: 0.25, warmup_s: 3.0, start_s: START_S };
+    const TIMES: Times =
+        Times { slice_s: 1.0, settle_s: 0.25, warmup_s: 3.0, start_s: START_S, set_up_s: 0.0 };
 
     #[test]
     fn a_long_budget_has_five_starts_and_a_short_one_three() {

@@ -1,6 +1,5 @@
 //! A complete experiment: from the request to the verdict in its folder.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use mydyno_host::setting::AllowHostChange;
@@ -11,19 +10,18 @@ use mydyno_model::change::RestoreState;
 use mydyno_model::experiment::definition::{Job, LoadDefinition, Mode, Published};
 use mydyno_model::experiment::price::CrashCost;
 use mydyno_model::experiment::{Arm, Asks, Design, Finding, LeverLevel, Role, Row, Slice, Verdict, labels};
-use mydyno_model::plan::{TargetKind, TargetPlan, Transport};
 use mydyno_run::Cancel;
-use mydyno_run::steps::Work;
 use mydyno_sandbox::variable::PrivateServers;
 use mydyno_stats::power::detectable_effect;
 use serde_json::Map;
 use time::OffsetDateTime;
 
-use crate::analyse::{self, Measure, Unit};
+use crate::analyse::Unit;
+use crate::arm::{self, ArmPlan, Common, arm, of_the_host, pairs, plan_errors, settings};
 use crate::budget::{self, Shape, Times};
 use crate::error::ProveError;
-use crate::execute::{self, ArmPlan, Execution, Observer, Progress};
-use crate::experiment;
+use crate::execute::{self, Execution, Observer, Progress};
+use crate::measure::{Measure, measure};
 use crate::price::{self, Crashes};
 use crate::servers::server_error;
 use crate::store::Store;
@@ -116,7 +114,8 @@ impl Comparison {
             let label = arms.first().map(|arm| arm.arm.label()).unwrap_or_default();
             problems.push(ProveError::SameArms { label });
         }
-        let shape = budget::shape(wanted.budget_s, &wanted.times, wanted.starts, wanted.mode)
+        let times = arm::times(wanted.times, &arms);
+        let shape = budget::shape(wanted.budget_s, &times, wanted.starts, wanted.mode)
             .map_err(|error| problems.push(error))
             .unwrap_or(Shape { starts: 0, blocks_per_start: 0 });
         let (true, Some(first)) = (problems.is_empty(), arms.first()) else { return Err(problems) };
@@ -124,14 +123,14 @@ impl Comparison {
         if wanted.mode == Mode::Duet {
             duet::check(arms.iter().map(|arm| &arm.lever_set), &wanted.jobs).map_err(|error| vec![error])?;
         }
-        let measure = analyse::measure(&wanted.response);
+        let measure = measure(&wanted.response);
         let design = Design {
             header: Header::of::<Design>(now),
             experiment: wanted.name.clone(),
             question: wanted.question.clone().unwrap_or_else(|| question(wanted, &arms, measure)),
             arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
             mode: wanted.mode,
-            load: first.plan.clone(),
+            load: first.loaded().map(|loaded| loaded.plan.clone()),
             request: wanted.load.clone(),
             jobs: wanted.jobs.clone(),
             response: measure.name.to_owned(),
@@ -140,7 +139,7 @@ impl Comparison {
             seed: wanted.seed,
             slice_s: wanted.times.slice_s,
             settle_s: wanted.times.settle_s,
-            warmup_s: wanted.times.warmup_s,
+            warmup_s: times.warmup_s,
             starts: shape.starts,
             blocks_per_start: shape.blocks_per_start,
             rows: table(wanted.mode, shape, wanted.seed),
@@ -151,7 +150,7 @@ impl Comparison {
             on_server: None,
             extra: Map::new(),
         };
-        let takes_s = wanted.times.total_s(shape, wanted.mode) + crashes_s(&arms);
+        let takes_s = times.total_s(shape, wanted.mode) + crashes_s(&arms);
         Self::assemble(wanted, design, shape, takes_s, arms, Vec::new())
     }
 
@@ -180,12 +179,15 @@ impl Comparison {
         })
     }
 
-    /// Peak disk usage in bytes, roughly: a data directory and the tables of each running server.
+    /// Peak disk usage in bytes, roughly: a data directory and the tables of each running server, or a probe's files.
     pub fn disk_bytes(&self) -> u64 {
-        let tables = self.arms.iter().map(|arm| arm.work.tables.disk_bytes()).max().unwrap_or(0);
+        let files = self.arms.iter().map(ArmPlan::disk_bytes).max().unwrap_or(0);
+        if self.design.request.probe.is_some() {
+            return files;
+        }
         let servers =
             if matches!(self.design.mode, Mode::Alternate | Mode::Duet) { Role::ALL.len() as u64 } else { 1 };
-        servers * (DATA_DIRECTORY + tables + tables / 4)
+        servers * (DATA_DIRECTORY + files)
     }
 
     /// The smallest effect, as a share, that the table can be expected to detect with usual noise. `None` for fewer
@@ -266,7 +268,8 @@ impl Comparison {
 
     /// Whether the treatment's server is crashed after the measurement, to measure its price in durability.
     pub fn crashes(&self) -> bool {
-        price::is_of_crashes(&price::own(&self.design.arms))
+        // A probe has no server that could lose commits.
+        self.design.request.probe.is_none() && price::is_of_crashes(&price::own(&self.design.arms))
     }
 
     fn crash(
@@ -284,10 +287,17 @@ impl Comparison {
 
     /// Server, load and host in short lines.
     fn set_up(&self, server: Option<String>, host: &[String]) -> Vec<String> {
-        let plan = &self.design.load;
-        let connections = plan.steps.first().map_or(0, |step| step.connections);
-        let load = format!("{} with {connections} connections", plan.workload.name);
+        let load = match &self.design.load {
+            Some(plan) => {
+                let connections = plan.steps.first().map_or(0, |step| step.connections);
+                format!("{} with {connections} connections", plan.workload.name)
+            }
+            None => self.design.request.name(),
+        };
         let mode = match self.design.mode {
+            Mode::InPlace if self.design.request.probe.is_some() => {
+                "no server, levers swapped between slices"
+            }
             Mode::InPlace if self.on_server.is_some() => "the user's server, levers swapped between slices",
             Mode::Alternate => "servers of all arms up together, loaded in turns",
             Mode::InPlace => "one server, levers swapped between slices",
@@ -343,12 +353,6 @@ pub(crate) fn put_back_what_a_kill_left(host: &Host, tell: &mut dyn FnMut(String
     Ok(())
 }
 
-/// Placeholder for the server and account in a plan whose servers do not exist yet.
-fn no_server() -> TargetPlan {
-    let (address, user) = (String::new(), String::new());
-    TargetPlan { kind: TargetKind::Sandbox, transport: Transport::Unix, address, user }
-}
-
 /// The arms, in the order of [`Role::ALL`].
 fn arms(wanted: &ComparisonRequest, now: OffsetDateTime) -> Result<Vec<ArmPlan>, Vec<ProveError>> {
     let (mut arms, mut problems) = (Vec::new(), Vec::new());
@@ -375,69 +379,19 @@ fn own_jobs(wanted: &ComparisonRequest, role: Role) -> Vec<String> {
     wanted.jobs.iter().filter(|job| job.only == Some(role)).map(|job| job.work.label()).collect()
 }
 
-/// The parts of an experiment that all its arms share.
-pub(crate) struct Common<'a> {
-    pub(crate) set_up: &'a [LeverLevel],
-    pub(crate) load: &'a LoadDefinition,
-    pub(crate) slice_s: f64,
-    pub(crate) now: OffsetDateTime,
-}
-
-/// Parses the levers of an arm and resolves its load; `who` names it in errors.
-pub(crate) fn arm(
-    role: Role,
-    who: &str,
-    own: &[LeverLevel],
-    common: &Common<'_>,
-) -> Result<ArmPlan, Vec<ProveError>> {
-    let levers = [common.set_up, own].concat();
-    let lever_set = LeverSet::parse(&pairs(&levers)).map_err(|errors| plan_errors(who, &errors))?;
-    // Levers of a disk depend on each other, so those of one arm alone may be incomplete.
-    let own = LeverSet::parse(&pairs(own)).unwrap_or_else(|_| lever_set.clone());
-    let resolved =
-        experiment::resolve(common.load, &lever_set.workload).map_err(|errors| plan_errors(who, &errors))?;
-    let work = Work::new(&resolved).map_err(|errors| plan_errors(who, &errors))?;
-    let mut plan = resolved.draft.on(no_server(), common.now);
-    plan.time_s = common.slice_s;
-    let arm = Arm { role, levers, prices: lever_set.ledger.clone(), jobs: Vec::new() };
-    Ok(ArmPlan { arm, lever_set, own, resolved, plan, work })
-}
-
-pub(crate) fn pairs(levers: &[LeverLevel]) -> Vec<(String, String)> {
-    levers.iter().map(|level| (level.lever.clone(), level.value.clone())).collect()
-}
-
-pub(crate) fn plan_errors<E: ToString>(who: &str, errors: &[E]) -> Vec<ProveError> {
-    let error = |why: &E| ProveError::Plan { arm: who.to_owned(), why: why.to_string() };
-    errors.iter().map(error).collect()
-}
-
 /// Time for the crashes after the measurement, in seconds.
 fn crashes_s(arms: &[ArmPlan]) -> f64 {
-    let arms: Vec<Arm> = arms.iter().map(|arm| arm.arm.clone()).collect();
+    let of_servers = arms.iter().filter(|arm| arm.loaded().is_some());
+    let arms: Vec<Arm> = of_servers.map(|arm| arm.arm.clone()).collect();
     if price::is_of_crashes(&price::own(&arms)) { price::CRASHES_S } else { 0.0 }
-}
-
-/// Kernel settings that the arms change, each once.
-pub(crate) fn settings(arms: &[ArmPlan]) -> Vec<String> {
-    let names = arms.iter().flat_map(|arm| &arm.lever_set.server.host).map(|(name, _)| name.clone());
-    names.collect::<BTreeSet<String>>().into_iter().collect()
-}
-
-/// Settings of the whole host that the arms change, each once.
-pub(crate) fn of_the_host(arms: &[ArmPlan]) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for level in arms.iter().flat_map(|arm| arm.lever_set.of_the_host()) {
-        if !all.contains(&level) {
-            all.push(level);
-        }
-    }
-    all
 }
 
 /// Whether the mode permits the levers: two servers that run together share the host, and a single server has one
 /// start.
 fn check_mode(mode: Mode, arms: &[ArmPlan]) -> Result<(), ProveError> {
+    if mode != Mode::InPlace && arms.iter().any(|arm| arm.loaded().is_none()) {
+        return Err(ProveError::ProbeMode);
+    }
     match mode {
         Mode::Rows => Ok(()),
         Mode::Alternate | Mode::Duet => {
@@ -459,7 +413,7 @@ fn check_mode(mode: Mode, arms: &[ArmPlan]) -> Result<(), ProveError> {
 fn question(wanted: &ComparisonRequest, arms: &[ArmPlan], measure: &Measure) -> String {
     let arms: Vec<Arm> = arms.iter().map(|arm| arm.arm.clone()).collect();
     let (baseline, treatment) = labels(&arms);
-    let (delta, load, of) = (wanted.delta * 100.0, &wanted.load.workload, measure.plain);
+    let (delta, load, of) = (wanted.delta * 100.0, wanted.load.name(), measure.plain);
     match wanted.asks {
         Asks::Differs => {
             format!("Under {load}, do {treatment} and {baseline} differ in {of} by {delta:.1} % or more?")

@@ -49,6 +49,11 @@ pub enum ProveError {
         /// The unmet requirements.
         lacks: String,
     },
+    /// A probe in a mode that needs servers.
+    #[error(
+        "a probe needs no server, and so no start of one: its arms are swapped between slices (--mode in-place)"
+    )]
+    ProbeMode,
     /// Levers of the whole host without the user's permission.
     #[error(
         "{levers} concern the whole host: give --allow-host-change; they are journalled first and put back at the end"

@@ -11,36 +11,19 @@ use mydyno_host::setting::AllowHostChange;
 use mydyno_levers::{Client, LeverSet};
 use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::experiment::definition::Mode;
-use mydyno_model::experiment::{Arm, Design, Role, Row, Slice};
-use mydyno_model::plan::Plan;
-use mydyno_run::steps::Work;
-use mydyno_run::{Cancel, Resolved};
-use serde_json::Map;
+use mydyno_model::experiment::{Design, Role, Row, Slice};
+use mydyno_run::Cancel;
 
+use crate::arm::{ArmLoad, ArmPlan};
 use crate::design::rows_of_block;
 use crate::duet::{self, Parts};
 use crate::error::ProveError;
 use crate::jobs::{Surroundings, beside};
+use crate::probing::{Place, Probing};
 use crate::servers::{Servers, Up};
 use crate::slice::{self, Load, Measured};
 use crate::store::Store;
 use crate::users_server::{OnServer, Swap};
-
-/// An arm that can be started, with its levers and its resolved load.
-pub struct ArmPlan {
-    /// As the design names it.
-    pub arm: Arm,
-    /// All its levers.
-    pub lever_set: LeverSet,
-    /// Its levers beyond those that all arms share.
-    pub own: LeverSet,
-    /// Its load: options of the workload may be levers.
-    pub resolved: Resolved,
-    /// Its plan for one slice; it names no server.
-    pub plan: Plan,
-    /// The workload.
-    pub work: Work,
-}
 
 /// Progress of an experiment.
 #[derive(Debug)]
@@ -209,12 +192,13 @@ impl<'a> Table<'a, '_> {
             else {
                 continue;
             };
+            let Some(workload) = arm.loaded() else { continue };
             let client = Client { cpus: Some(part.clone()), ..arm.lever_set.client.clone() };
             loaded.push((
                 *row,
                 info,
                 part,
-                Load { plan: &arm.plan, work: &arm.work, target, client, settle },
+                Load { plan: &workload.plan, work: &workload.work, target, client, settle },
             ));
         }
         if loaded.len() < pair.len() {
@@ -270,13 +254,12 @@ impl<'a> Table<'a, '_> {
             let same = |a: Role, b: Role| a == b || (a != Role::Treatment && b != Role::Treatment);
             let up = servers.of(Role::Baseline);
             let mut refused = None;
-            if let (false, Some(up)) = (set.is_some_and(|set| same(set, row.arm)), up) {
+            if !set.is_some_and(|set| same(set, row.arm)) {
                 put_back(levers, row.arm, observer.watch)?;
                 let arm = self.execution.arms.iter().find(|arm| arm.arm.role == row.arm);
                 set = Some(row.arm);
-                if let Some(Err(error)) =
-                    arm.map(|arm| levers.apply(&arm.lever_set, &arm.own, up.info.as_ref()))
-                {
+                let info = up.and_then(|up| up.info.as_ref());
+                if let Some(Err(error)) = arm.map(|arm| levers.apply(&arm.lever_set, &arm.own, info)) {
                     // A value that the user's server refuses ends the experiment.
                     if row.arm != Role::Treatment || self.execution.on_server.is_some() {
                         return Err(lever_error(row.arm, error));
@@ -321,27 +304,51 @@ impl<'a> Table<'a, '_> {
         let settle = Duration::from_secs_f64(execution.design.settle_s);
         let arm = execution.arms.iter().find(|arm| arm.arm.role == row.arm);
         let at_s = self.at_s();
-        let slice = match (arm, up) {
-            (Some(arm), Some(server @ Up { target: Ok(target), .. })) => {
+        let around = |target| Surroundings { target, folder: self.store.folder(), settle };
+        let slice = match (arm.map(|arm| (arm, &arm.load)), up) {
+            (Some((arm, ArmLoad::Workload(loaded))), Some(server @ Up { target: Ok(target), .. })) => {
                 let client = arm.lever_set.client.clone();
-                let load = Load { plan: &arm.plan, work: &arm.work, target, client, settle };
-                let around = Surroundings { target, folder: self.store.folder(), settle };
+                let load = Load { plan: &loaded.plan, work: &loaded.work, target, client, settle };
                 let measure = || slice::measure(&load, row, &self.clock, execution.stop);
-                let (measured, failures) = beside(&execution.design.jobs, row.arm, &around, measure);
-                match measured {
-                    // Without its jobs a slice would answer another question.
-                    Measured::Slice(slice) => {
-                        let failed = slice.failed.clone().or_else(|| failures.into_iter().next());
-                        let failed = failed.map(|why| server.with_log_tail(why));
-                        Slice { at_s, failed, ..*slice }
-                    }
-                    Measured::Interrupted => return Err(interrupted(self.store.folder())),
-                }
+                let measured = beside(&execution.design.jobs, row.arm, &around(Some(target)), measure);
+                let mut slice = self.complete(measured)?;
+                slice.failed = slice.failed.map(|why| server.with_log_tail(why));
+                slice
+            }
+            (Some((arm, ArmLoad::Probe(probing))), _) => {
+                let measure = || self.probe(probing, &arm.lever_set.client, row);
+                self.complete(beside(&execution.design.jobs, row.arm, &around(None), measure))?
             }
             (Some(_), Some(Up { target: Err(why), .. })) => failed(row, at_s, why),
             _ => failed(row, at_s, "the experiment has no such arm"),
         };
-        self.keep(slice, observer)
+        self.keep(Slice { at_s, ..slice }, observer)
+    }
+
+    /// One row of a probe.
+    fn probe(&self, probing: &Probing, client: &Client, row: Row) -> Measured {
+        let Execution { design, host, stop, .. } = self.execution;
+        let place = Place {
+            host,
+            folder: self.store.folder(),
+            client,
+            slice: Duration::from_secs_f64(design.slice_s),
+            settle: Duration::from_secs_f64(design.settle_s),
+            seed: design.seed,
+            stop,
+        };
+        probing.slice(&place, row, &self.clock)
+    }
+
+    /// The slice with the first failure of its jobs: without them it would answer another question.
+    fn complete(&self, (measured, failures): (Measured, Vec<String>)) -> Result<Slice, ProveError> {
+        match measured {
+            Measured::Slice(slice) => {
+                let failed = slice.failed.clone().or_else(|| failures.into_iter().next());
+                Ok(Slice { failed, ..*slice })
+            }
+            Measured::Interrupted => Err(interrupted(self.store.folder())),
+        }
     }
 
     fn keep(&mut self, slice: Slice, observer: &mut Observer<'_>) -> Result<(), ProveError> {
@@ -370,19 +377,5 @@ fn interrupted(folder: &Path) -> ProveError {
 }
 
 fn failed(row: Row, at_s: f64, why: &str) -> Slice {
-    Slice {
-        row,
-        at_s,
-        measured_s: 0.0,
-        transactions: 0,
-        queries: 0,
-        errors: 0,
-        retries: 0,
-        p95_us: None,
-        mean_us: None,
-        client_cpu_us: 0,
-        workers: 0,
-        failed: Some(why.to_owned()),
-        extra: Map::new(),
-    }
+    Slice { failed: Some(why.to_owned()), ..slice::empty(row, at_s) }
 }

@@ -18,10 +18,13 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Bytes that are copied at a time.
 const CHUNK: usize = 1 << 20;
 
+/// Failure of a job that needs a server beside a probe.
+const NO_SERVER: &str = "the job needs a server, and a probe has none";
+
 /// The environment of jobs.
 pub(crate) struct Surroundings<'a> {
-    /// The server that is loaded.
-    pub(crate) target: &'a ConnectOptions,
+    /// The server that is loaded; `None` where a probe is the load.
+    pub(crate) target: Option<&'a ConnectOptions>,
     /// The folder of the experiment, on the file system of the servers' data; files of jobs are unlinked at once.
     pub(crate) folder: &'a Path,
     /// Part that is cut from the beginning of the slice: times of jobs count from its end.
@@ -68,7 +71,8 @@ fn carry_out(job: &Job, around: &Surroundings<'_>, begin: Instant, ended: &Atomi
     }
     match &job.work {
         Work::Statement(sql) => {
-            statement(sql, around.target, &over).map_err(|error| format!("job {sql:?}: {error}"))
+            let target = around.target.ok_or(NO_SERVER)?;
+            statement(sql, target, &over).map_err(|error| format!("job {sql:?}: {error}"))
         }
         Work::FileCopy(size) => {
             let bytes = parse_size(size).map_err(|e| e.to_string())?;
@@ -86,7 +90,7 @@ fn carry_out(job: &Job, around: &Surroundings<'_>, begin: Instant, ended: &Atomi
             });
             Ok(())
         }
-        Work::ConnectionChurn(rate) => churn(*rate, around.target, from, &over),
+        Work::ConnectionChurn(rate) => churn(*rate, around.target.ok_or(NO_SERVER)?, from, &over),
     }
 }
 
@@ -179,7 +183,7 @@ mod tests {
     fn jobs_end_with_the_slice_and_leave_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let target = ConnectOptions::new(Endpoint::Unix("/nowhere".into()), "nobody");
-        let around = Surroundings { target: &target, folder: folder.path(), settle: Duration::ZERO };
+        let around = Surroundings { target: Some(&target), folder: folder.path(), settle: Duration::ZERO };
         let jobs = [job(Work::FileCopy("4M".to_owned())), job(Work::CpuHog(1))];
         let (result, failures) = beside(&jobs, Role::Again, &around, || {
             thread::sleep(Duration::from_millis(50));
@@ -193,7 +197,7 @@ mod tests {
     fn a_job_of_the_other_arm_does_not_run_and_a_failure_is_told() {
         let target = ConnectOptions::new(Endpoint::Unix("/nowhere".into()), "nobody");
         let folder = Path::new("/nowhere/at/all");
-        let around = Surroundings { target: &target, folder, settle: Duration::ZERO };
+        let around = Surroundings { target: Some(&target), folder, settle: Duration::ZERO };
         let copy = Job { only: Some(Role::Treatment), ..job(Work::FileCopy("1M".to_owned())) };
         let run = |arm| beside(std::slice::from_ref(&copy), arm, &around, || thread::sleep(LOOK * 4)).1;
         assert_eq!(run(Role::Again), [""; 0]);

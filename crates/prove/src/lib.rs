@@ -6,6 +6,7 @@
 //! effects to an answer). [`factorial`] does the same for several factors at once.
 
 pub mod analyse;
+pub mod arm;
 pub mod budget;
 pub mod checkup;
 pub mod comparison;
@@ -18,8 +19,10 @@ pub mod factorial;
 mod jobs;
 pub mod ledger;
 mod lines;
+pub mod measure;
 mod overhead;
 pub mod price;
+pub mod probing;
 mod servers;
 pub mod side;
 mod slice;

@@ -11,8 +11,8 @@ use mydyno_run::Cancel;
 use mydyno_sandbox::crash::{Crash, crash};
 use mydyno_sandbox::{Progress, SandboxError, Site, Spec};
 
+use crate::arm::ArmPlan;
 use crate::error::ProveError;
-use crate::execute::ArmPlan;
 
 /// Acknowledged commits before a crash.
 const COMMITS: u64 = 1000;
@@ -44,17 +44,17 @@ impl Crashes<'_> {
     ///
     /// # Errors
     /// The user interrupted. A failed crash test is a result.
-    pub(crate) fn of(
+    pub(crate) fn of<L>(
         &self,
-        arm: &ArmPlan,
+        arm: &ArmPlan<L>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<CrashCost>, ProveError> {
         [CrashBy::Kill, CrashBy::PowerCut].into_iter().map(|by| self.one(arm, by, progress)).collect()
     }
 
-    fn one(
+    fn one<L>(
         &self,
-        arm: &ArmPlan,
+        arm: &ArmPlan<L>,
         by: CrashBy,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<CrashCost, ProveError> {
@@ -97,7 +97,7 @@ impl Crashes<'_> {
 }
 
 /// The levers of an arm's server, with an emulated disk for a power cut. Settings of the host and the load's own are left out.
-fn levers(arm: &ArmPlan, by: CrashBy) -> Vec<(String, String)> {
+fn levers<L>(arm: &ArmPlan<L>, by: CrashBy) -> Vec<(String, String)> {
     let of_server = |when: When| matches!(when, When::ServerStart | When::ServerRunning);
     let own = arm.lever_set.all.iter().filter(|(_, _, when)| of_server(*when));
     let mut levers: Vec<(String, String)> = own.map(|(id, value, _)| (id.clone(), value.clone())).collect();

@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
-use mydyno_levers::LeverSet;
+use mydyno_levers::{Client, LeverSet};
 use mydyno_load::clock::MonotonicClock;
-use mydyno_model::experiment::{Role, Row};
+use mydyno_model::experiment::{Arm, Role, Row};
 use mydyno_model::server::ServerInfo;
 use mydyno_run::{Cancel, LoadSite, RunError, change_schema, drop_tables, make_tables};
 use mydyno_sandbox::{SandboxError, Site, Spec};
 use mydyno_tables::prepare::Prepared;
 use mydyno_wire::ConnectOptions;
 
+use crate::arm::{ArmPlan, Loaded};
 use crate::design;
 use crate::error::ProveError;
-use crate::execute::{ArmPlan, Execution, Progress};
+use crate::execute::{Execution, Progress};
 use crate::slice::{self, Load, Measured};
 use crate::users_server::OnServer;
 
@@ -40,7 +41,7 @@ pub(crate) struct Servers<'a> {
     start: usize,
     up: Vec<Up>,
     /// Tables that this command made on the user's server: their arm, and a connection to drop them with.
-    made_on: Option<(&'a ArmPlan, ConnectOptions)>,
+    made_on: Option<(&'a Loaded, ConnectOptions)>,
 }
 
 impl Up {
@@ -87,7 +88,9 @@ impl<'a> Servers<'a> {
         for arm in arms {
             let role = arm.arm.role;
             let name = self.name(role);
-            match self.make(arm, &arm.lever_set, &name, clock, watch) {
+            // A probe has no server.
+            let Some(load) = arm.loaded() else { continue };
+            match self.make(&Made::of(role.name(), arm, load, &arm.lever_set, &name), clock, watch) {
                 Ok(up) => self.up.push(up),
                 Err(error) if is_interrupted(&error) => return Err(error),
                 Err(error) if role == Role::Treatment => {
@@ -106,11 +109,12 @@ impl<'a> Servers<'a> {
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), ProveError> {
         let baseline = self.execution.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
-        let Some(arm) = baseline else { return Ok(()) };
+        let Some((arm, load)) = baseline.and_then(|arm| Some((arm, arm.loaded()?))) else { return Ok(()) };
         if let Some(on) = self.execution.on_server {
-            return self.prepare_users(arm, on, clock);
+            return self.prepare_users(arm, load, on, clock);
         }
-        let up = self.make(arm, self.execution.shared, &self.name(Role::Baseline), clock, watch)?;
+        let (role, name) = (arm.arm.role, self.name(Role::Baseline));
+        let up = self.make(&Made::of(role.name(), arm, load, self.execution.shared, &name), clock, watch)?;
         self.up.push(up);
         Ok(())
     }
@@ -118,18 +122,19 @@ impl<'a> Servers<'a> {
     /// Makes missing tables on the user's server, and warms them up.
     fn prepare_users(
         &mut self,
-        arm: &'a ArmPlan,
+        arm: &ArmPlan,
+        load: &'a Loaded,
         on: &OnServer,
         clock: &MonotonicClock,
     ) -> Result<(), ProveError> {
         let maker = self.maker();
-        let made = Made { who: "your server", arm, lever_set: self.execution.shared, name: "" };
+        let made = Made::of("your server", arm, load, self.execution.shared, "");
         let (prepared, target) = maker.tables(&made, on.connect.clone())?;
         if prepared == Prepared::Made {
             // The tables are dropped also after an interruption by the user.
             let mut connect = on.connect.clone();
             connect.cancel = None;
-            self.made_on = Some((arm, connect));
+            self.made_on = Some((load, connect));
         }
         let target = maker.warm_up(&made, target, None, clock)?;
         self.up.push(Up { role: Role::Baseline, name: String::new(), info: None, target: Ok(target) });
@@ -152,18 +157,14 @@ impl<'a> Servers<'a> {
 
     fn make(
         &self,
-        arm: &ArmPlan,
-        lever_set: &LeverSet,
-        name: &str,
+        wanted: &Made<'_>,
         clock: &MonotonicClock,
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Up, ProveError> {
-        let role = arm.arm.role;
+        let role = wanted.arm.role;
         let maker = self.maker();
-        let wanted = Made { who: role.name(), arm, lever_set, name };
-        let (info, target) =
-            maker.make(&wanted, clock, &mut |what| watch(Progress::Server { role, what }))?;
-        Ok(Up { role, name: name.to_owned(), info: Some(info), target: Ok(target) })
+        let (info, target) = maker.make(wanted, clock, &mut |what| watch(Progress::Server { role, what }))?;
+        Ok(Up { role, name: wanted.name.to_owned(), info: Some(info), target: Ok(target) })
     }
 
     /// Ends all servers. Tries all of them and returns the first error.
@@ -177,8 +178,8 @@ impl<'a> Servers<'a> {
                 }
             }
         }
-        if let Some((arm, connect)) = &self.made_on
-            && let Err(source) = drop_tables(&arm.work, connect)
+        if let Some((load, connect)) = &self.made_on
+            && let Err(source) = drop_tables(&load.work, connect)
         {
             let arm = "your server".to_owned();
             first.get_or_insert(ProveError::Load { arm, source: Box::new(source) });
@@ -200,12 +201,29 @@ pub(crate) struct Maker<'a> {
 pub(crate) struct Made<'a> {
     /// Its arm, for errors.
     pub(crate) who: &'a str,
+    /// Its arm.
+    arm: &'a Arm,
+    /// Levers of the load generator.
+    client: &'a Client,
     /// Its load.
-    pub(crate) arm: &'a ArmPlan,
+    load: &'a Loaded,
     /// Its levers: those of the arm, or only some of them.
     pub(crate) lever_set: &'a LeverSet,
     /// Its name.
     pub(crate) name: &'a str,
+}
+
+impl<'a> Made<'a> {
+    /// A server of an arm with this load.
+    pub(crate) fn of<L>(
+        who: &'a str,
+        arm: &'a ArmPlan<L>,
+        load: &'a Loaded,
+        lever_set: &'a LeverSet,
+        name: &'a str,
+    ) -> Self {
+        Self { who, arm: &arm.arm, client: &arm.lever_set.client, load, lever_set, name }
+    }
 }
 
 impl<'a> Maker<'a> {
@@ -253,15 +271,15 @@ impl<'a> Maker<'a> {
         wanted: &Made<'_>,
         mut target: ConnectOptions,
     ) -> Result<(Prepared, ConnectOptions), ProveError> {
-        let (who, arm, stop) = (wanted.who, wanted.arm, self.stop);
+        let (who, loaded, stop) = (wanted.who, wanted.load, self.stop);
         let load = |source: RunError| ProveError::Load { arm: who.to_owned(), source: Box::new(source) };
         target.cancel = Some(Arc::clone(stop));
-        let options = &arm.resolved.options;
-        let place = LoadSite { plan: &arm.plan, options, work: &arm.work, connect: &target };
+        let Loaded { resolved, plan, work } = loaded;
+        let place = LoadSite { plan, options: &resolved.options, work, connect: &target };
         let prepared = make_tables(place, stop, &mut |_| {}).map_err(load)?;
         change_schema(&wanted.lever_set.schema, &target, &mut |_| {}).map_err(load)?;
-        if !arm.plan.database.is_empty() {
-            target.database = Some(arm.plan.database.clone());
+        if !plan.database.is_empty() {
+            target.database = Some(plan.database.clone());
         }
         Ok((prepared, target))
     }
@@ -275,17 +293,18 @@ impl<'a> Maker<'a> {
         clock: &MonotonicClock,
     ) -> Result<ConnectOptions, ProveError> {
         let (who, arm, stop) = (wanted.who, wanted.arm, self.stop);
+        let Loaded { plan, work, .. } = wanted.load;
         // The figures of a warm-up are not kept, so its row is a placeholder.
-        let row = Row { order: 0, start: 0, block: 0, arm: arm.arm.role };
-        let client = arm.lever_set.client.clone();
-        let warm = Load { plan: &arm.plan, work: &arm.work, target: &target, client, settle: self.warmup };
+        let row = Row { order: 0, start: 0, block: 0, arm: arm.role };
+        let client = wanted.client.clone();
+        let warm = Load { plan, work, target: &target, client, settle: self.warmup };
         match slice::measure(&warm, row, clock, stop) {
             Measured::Interrupted => Err(server_error(who, SandboxError::Interrupted)),
             Measured::Slice(slice) => match slice.failed {
                 Some(why) => {
                     let log = log.and_then(|log| mydyno_sandbox::tail(log, LOG_LINES).ok());
                     let log = log.unwrap_or_default().join("\n");
-                    let (arm, label) = (who.to_owned(), arm.arm.label());
+                    let (arm, label) = (who.to_owned(), arm.label());
                     Err(ProveError::Warmup { arm, label, why, log })
                 }
                 None => Ok(target),

@@ -1,5 +1,6 @@
 //! One slice: load on one server, from connecting to the last answer.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -100,8 +101,6 @@ fn summary(load: &Load<'_>, row: Row, at_s: f64, intervals: &[Interval]) -> Slic
     }
     let us = |ns: f64| ns / 1e3;
     Slice {
-        row,
-        at_s,
         measured_s: intervals.iter().map(|interval| interval.width_s).sum(),
         transactions: total(|i| i.transactions),
         queries: total(|i| i.queries),
@@ -111,6 +110,25 @@ fn summary(load: &Load<'_>, row: Row, at_s: f64, intervals: &[Interval]) -> Slic
         mean_us: times.mean_ns().map(us),
         client_cpu_us: total(|i| i.client.user_us + i.client.system_us),
         workers: load.plan.steps.first().map_or(1, |step| step.workers),
+        ..empty(row, at_s)
+    }
+}
+
+/// A slice without figures.
+pub(crate) fn empty(row: Row, at_s: f64) -> Slice {
+    Slice {
+        row,
+        at_s,
+        measured_s: 0.0,
+        transactions: 0,
+        queries: 0,
+        errors: 0,
+        retries: 0,
+        p95_us: None,
+        mean_us: None,
+        client_cpu_us: 0,
+        workers: 0,
+        figures: BTreeMap::new(),
         failed: None,
         extra: Map::new(),
     }

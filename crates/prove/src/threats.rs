@@ -6,27 +6,32 @@ use mydyno_model::Estimate;
 use mydyno_model::experiment::{Arm, Role, Slice, Threat};
 use mydyno_stats::linear::Fit;
 
-use crate::analyse::{Levels, MEASURES, Ratios};
+use crate::analyse::{Levels, Ratios};
+use crate::measure::{Load, Measure};
 
 /// Share of a worker thread's time above which the load generator, not the server, limits throughput.
 pub(crate) const CLIENT_BOUND: f64 = 0.9;
 /// Share of transactions with errors or retries that may differ between arms.
 const UNEQUAL: f64 = 0.001;
 
-/// All threats that the slices show.
+/// All threats that the slices show; `measure` decides, and `ratios` are those of it. A probe has no load generator beside
+/// it that could be the limit.
 pub fn of(
     arms: &[Arm],
     slices: &[Slice],
+    measure: &Measure,
     ratios: &Ratios,
     again: Option<&Estimate>,
     levels: Option<Levels>,
 ) -> Vec<Threat> {
     let measured: Vec<&Slice> = slices.iter().filter(|slice| slice.failed.is_none()).collect();
     let mut threats = Vec::new();
-    threats.extend(other_client(arms).or_else(|| client_bound(arms, &measured)));
+    if measure.load == Load::Workload {
+        threats.extend(other_client(arms).or_else(|| client_bound(arms, &measured)));
+    }
     threats.extend(unequal_work(&measured));
     threats.extend(trend(ratios));
-    threats.extend(carry_over(&measured));
+    threats.extend(carry_over(&measured, measure));
     threats.extend(again.and_then(differs_from_itself));
     threats.extend(levels.and_then(starts_differ));
     threats
@@ -136,11 +141,11 @@ fn trend(ratios: &Ratios) -> Option<Threat> {
 }
 
 /// Whether a slice of the baseline that follows the treatment differs from one that follows the baseline's second copy.
-fn carry_over(slices: &[&Slice]) -> Option<Threat> {
+fn carry_over(slices: &[&Slice], measure: &Measure) -> Option<Threat> {
     let mut by_order: Vec<&&Slice> = slices.iter().collect();
     by_order.sort_by_key(|slice| slice.row.order);
     let mut means: BTreeMap<(usize, usize), (f64, usize)> = BTreeMap::new();
-    let value = |slice: &Slice| (MEASURES[0].of)(slice).map(f64::ln);
+    let value = |slice: &Slice| (measure.of)(slice).map(f64::ln);
     for slice in &by_order {
         if let (Role::Baseline | Role::Again, Some(log)) = (slice.row.arm, value(slice)) {
             let entry = means.entry((slice.row.start, slice.row.block)).or_default();
@@ -204,6 +209,7 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
+    use crate::measure::MEASURES;
 
     fn slices(blocks: usize, client_us: u64, tps: impl Fn(usize, Role) -> u64) -> Vec<Slice> {
         let arms = Role::ALL;
@@ -223,6 +229,7 @@ mod tests {
                 mean_us: None,
                 client_cpu_us: client_us,
                 workers: 2,
+                figures: Default::default(),
                 failed: None,
                 extra: Map::new(),
             }
@@ -232,7 +239,7 @@ mod tests {
 
     fn ids(slices: &[Slice]) -> Vec<String> {
         let ratios = Ratios::of(slices, &MEASURES[0]);
-        of(&[], slices, &ratios, None, None).into_iter().map(|threat| threat.id).collect()
+        of(&[], slices, &MEASURES[0], &ratios, None, None).into_iter().map(|threat| threat.id).collect()
     }
 
     #[test]
@@ -245,7 +252,7 @@ mod tests {
     fn a_busy_load_generator_forbids_the_verdict() {
         let busy = slices(4, 1_900_000, |_, _| 1000);
         let ratios = Ratios::of(&busy, &MEASURES[0]);
-        let threats = of(&[], &busy, &ratios, None, None);
+        let threats = of(&[], &busy, &MEASURES[0], &ratios, None, None);
         assert!(threats.iter().any(|threat| threat.id == "client-bound" && threat.decides), "{threats:?}");
     }
 
@@ -275,13 +282,13 @@ mod tests {
         let even = slices(20, 100_000, |block, _| 1000 + (block % 3) as u64);
         let ratios = Ratios::of(&even, &MEASURES[0]);
         let arms = [arm(Role::Baseline, None), arm(Role::Treatment, Some("0")), arm(Role::Again, None)];
-        let threats = of(&arms, &even, &ratios, None, None);
+        let threats = of(&arms, &even, &MEASURES[0], &ratios, None, None);
         assert!(threats[0].id == "client-bound" && threats[0].decides, "{threats:?}");
         // The same CPU in both arms: two threads share it, and are busy all the time.
         let busy = slices(20, 950_000, |_, _| 1000);
         assert_eq!(ids(&busy), Vec::<String>::new());
         let arms = Role::ALL.map(|role| arm(role, Some("0")));
-        let threats = of(&arms, &busy, &Ratios::of(&busy, &MEASURES[0]), None, None);
+        let threats = of(&arms, &busy, &MEASURES[0], &Ratios::of(&busy, &MEASURES[0]), None, None);
         assert!(threats[0].id == "client-bound" && threats[0].decides, "{threats:?}");
     }
 }

@@ -120,8 +120,9 @@ impl<'a> Swap<'a> {
                 }
                 Ok(())
             }
-            (None, Some(info)) => self.private.apply(own, info),
-            (None, None) => Ok(()),
+            (None, Some(info)) => self.private.apply(own, Some(info)),
+            // Without a server there are none that all arms share since its start.
+            (None, None) => self.private.apply(all, None),
         }
     }
 

@@ -16,8 +16,9 @@ use mydyno_stats::sequential::Schedule;
 use serde_json::Map;
 use time::OffsetDateTime;
 
-use crate::analyse::{self, Measure, Ratios, Unit, effect_at, measure, measures, noise_floor, units};
+use crate::analyse::{self, Ratios, Unit, effect_at, noise_floor, units};
 use crate::error::ProveError;
+use crate::measure::{Kind, Measure, measure, measures};
 use crate::statement::Question;
 use crate::{overhead, price, store, threats};
 
@@ -123,7 +124,8 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
     let responses: Vec<Response> = measures
         .iter()
         .zip(&per_measure)
-        .filter(|(_, ratios)| !ratios.treatment.is_empty())
+        // Without the response that decides, no other one takes its place.
+        .filter(|(_, ratios)| !per_measure[0].treatment.is_empty() && !ratios.treatment.is_empty())
         .map(|(measure, ratios)| response(measure, ratios, unit, schedule.as_ref()))
         .collect();
     let first = per_measure.first().cloned().unwrap_or_default();
@@ -133,8 +135,14 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
     let again = (again_units.len() >= 2).then(|| LogEffect::of(&again_units).ratio_t(LEVEL));
     let effect = responses.first().map(|response| response.effect_ratio.clone());
     let judged = effect.as_ref().map_or(Finding::Undecided, |effect| question.judge(effect));
-    let mut threats =
-        threats::of(&design.arms, slices, &first, again.as_ref(), analyse::levels(&first.treatment));
+    let mut threats = threats::of(
+        &design.arms,
+        slices,
+        measures[0],
+        &first,
+        again.as_ref(),
+        analyse::levels(&first.treatment),
+    );
     threats.extend(second_opinion(&of_units, &question, judged, design.seed));
     let verdict = if threats.iter().any(|threat| threat.decides) { Finding::Undecided } else { judged };
     let log_effect = LogEffect::of(&of_units);
@@ -171,6 +179,7 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
         set_up,
         literature: literature(design),
         overhead: overhead::share(design, slices),
+        probe: design.request.probe.clone(),
         under_mutual_load: design.mode == Mode::Duet,
         block_ratios: first.blocks.clone(),
         changed: Vec::new(),
@@ -195,6 +204,9 @@ pub fn with_crashes(mut verdict: Verdict, crashes: Vec<CrashCost>) -> Verdict {
 fn scope(design: &Design, unit: Unit, starts: usize) -> String {
     if let Some(address) = &design.on_server {
         return format!("this start of the server at {address}, this load");
+    }
+    if let Some(probe) = &design.request.probe {
+        return format!("this boot of this host, the probe {probe}");
     }
     match unit {
         Unit::Start => format!("this host since its boot, {starts} starts of private servers, this load"),
@@ -336,17 +348,23 @@ fn changed(response: &Response, baseline: &str, treatment: &str) -> String {
     let ratio = response.effect_ratio.value;
     let factor = if ratio >= 1.0 { ratio } else { 1.0 / ratio };
     let size = if factor >= 2.0 { format!("{factor:.1} times") } else { percent(ratio) };
-    if response.name == "transactions_per_s" {
-        let word = if ratio >= 1.0 { "more" } else { "fewer" };
+    let Measure { plain: of, kind, .. } = measure(&response.name);
+    let word = match (kind, ratio >= 1.0) {
+        (Kind::Rate, true) => "more",
+        (Kind::Rate, false) => "fewer",
+        (Kind::Time, true) => "longer",
+        (Kind::Time, false) => "shorter",
+        (Kind::Amount, true) => "larger",
+        (Kind::Amount, false) => "smaller",
+    };
+    if *kind == Kind::Rate {
         let size = match (factor >= 2.0, ratio >= 1.0) {
-            (false, _) => format!("{size} {word} transactions a second than"),
-            (true, true) => format!("{size} as many transactions a second as"),
-            (true, false) => format!("{size} fewer transactions a second than"),
+            (false, _) => format!("{size} {word} {of} than"),
+            (true, true) => format!("{size} as many {of} as"),
+            (true, false) => format!("{size} fewer {of} than"),
         };
         return format!("With {treatment}, this load makes {size} with {baseline}");
     }
-    let of = measure(&response.name).plain;
-    let word = if ratio >= 1.0 { "longer" } else { "shorter" };
     format!("With {treatment}, {of} of this load is {size} {word} than with {baseline}")
 }
 

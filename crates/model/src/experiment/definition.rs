@@ -36,13 +36,18 @@ impl Mode {
     }
 }
 
-/// The load of an experiment: what `mydyno bench WORKLOAD` takes.
+/// The load of an experiment: what `mydyno bench WORKLOAD` takes, or an operation of a probe.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadDefinition {
     /// Workload, or the TOML file of a mix; `mydyno workloads` lists them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workload: String,
-    /// Options of the workload by name, as in `table-size = 10000`; a list gives one several times.
+    /// Instead of a workload: a probe, as in `fsync`, one operation of which is repeated in each slice. There is no server then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<String>,
+    /// Options of the workload by name, as in `table-size = 10000`; a list gives one several times. Of a probe, with one value
+    /// each, as in `pattern = "append"`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub options: IndexMap<String, Value>,
     /// Connections that carry load; 16 without it.
@@ -62,6 +67,16 @@ pub struct LoadDefinition {
     pub seed: Option<u64>,
 }
 
+impl LoadDefinition {
+    /// The load for people, as in `oltp_read_write` or `probe fsync`.
+    pub fn name(&self) -> String {
+        match &self.probe {
+            Some(probe) => format!("probe {probe}"),
+            None => self.workload.clone(),
+        }
+    }
+}
+
 /// The levers of an arm.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -75,7 +90,7 @@ pub struct ArmDefinition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseDefinition {
-    /// `transactions_per_s`, `response_mean` or `response_p95`.
+    /// `transactions_per_s`, `response_mean` or `response_p95`; of a probe a figure of it, as in `per_s` or `p50_us`.
     pub name: String,
     /// The direction of the treatment's change against the baseline in question.
     pub direction: Asks,

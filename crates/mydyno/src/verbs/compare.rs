@@ -109,6 +109,7 @@ fn shared(args: &Args, problems: &mut Vec<String>) -> Shared {
         settle_s: seconds("settle", &args.settle, 0.0, problems),
         warmup_s: seconds("warmup", &args.warmup, 0.0, problems),
         start_s: START_S,
+        set_up_s: 0.0,
     };
     let budget_s = seconds("budget", &args.budget, 1.0, problems);
     let delta = share("delta", &args.delta, problems);
@@ -118,6 +119,7 @@ fn shared(args: &Args, problems: &mut Vec<String>) -> Shared {
         number.map_err(|_| problems.push(problem)).ok()
     };
     let load = LoadDefinition {
+        probe: None,
         workload: args.workload.clone(),
         options: of_options(&args.options.0),
         connections: number("connections", &args.connections),

@@ -117,10 +117,7 @@ fn explain(d: &Definition) -> String {
     part("All arms have", &d.set_up);
     let options = d.load.options.iter().map(|(name, value)| format!("{name} = {value}"));
     let connections = d.load.connections.map(|n| format!("connections = {n}"));
-    part(
-        "Load",
-        &[d.load.workload.clone()].into_iter().chain(options).chain(connections).collect::<Vec<_>>(),
-    );
+    part("Load", &[d.load.name()].into_iter().chain(options).chain(connections).collect::<Vec<_>>());
     let jobs = d.jobs.iter().map(|job| serde_json::to_string(job).unwrap_or_default());
     part("Beside the load", &jobs.collect::<Vec<_>>());
     let responses = d.responses.iter().map(|r| format!("{}, δ {}", r.name, r.delta));

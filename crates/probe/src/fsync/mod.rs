@@ -53,6 +53,8 @@ pub const METHODS: [Method; 3] = [Method::Fsync, Method::Fdatasync, Method::Dsyn
 
 /// A file that grows or is preallocated is restarted at this multiple of `Options::bytes`.
 const GROWN: u64 = 4;
+/// Bytes of all files of all patterns at most, as a multiple of `Options::bytes`.
+pub const LARGEST_FILES: u64 = 1 + 2 * GROWN;
 /// Space that has to stay free in addition to a new disk.
 const DISK_KEPT: u64 = 1 << 30;
 
@@ -196,7 +198,7 @@ pub fn run(host: &Host, options: &Options, run: &mut Run) -> Result<ProbeReport,
         }
     }
     draft.pace = storage::pace(host.machine(), &options.folder);
-    let outcome = course::run(cells, &run.timing, run.stop, run.progress);
+    let outcome = course::run(cells, run);
     draft.meaning = match places.as_slice() {
         [Place { variant: None, .. }] => meaning::of_folder(&outcome.measures),
         places => meaning::compared(&outcome.measures, places),

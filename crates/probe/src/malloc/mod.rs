@@ -24,6 +24,8 @@ use crate::{Run, machine};
 
 use child::{Answer, Request};
 
+/// The words with which `mydyno` starts itself as the process that allocates; the request follows them.
+pub const CHILD: [&str; 2] = ["probe", "malloc-child"];
 /// Number of bytes of output that an error quotes.
 const TAIL: usize = 300;
 /// Environment variables that are removed because they would affect the measurement.
@@ -82,7 +84,7 @@ pub fn run(machine: &Machine, options: &Options, run: &mut Run) -> Result<ProbeR
             }
         }
     }
-    let mut outcome = course::run(cells, &run.timing, run.stop, run.progress);
+    let mut outcome = course::run(cells, run);
     let faults = faults.into_inner();
     for measure in &mut outcome.measures {
         if let Some((faults, operations)) = faults.get(&measure.id) {

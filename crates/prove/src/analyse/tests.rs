@@ -3,6 +3,7 @@ use mydyno_stats::rng::Rng;
 use serde_json::Map;
 
 use super::*;
+use crate::measure::MEASURES;
 use crate::statement::Question;
 
 fn slice(start: usize, block: usize, arm: Role, transactions: u64) -> Slice {
@@ -18,6 +19,7 @@ fn slice(start: usize, block: usize, arm: Role, transactions: u64) -> Slice {
         mean_us: None,
         client_cpu_us: 0,
         workers: 1,
+        figures: Default::default(),
         failed: None,
         extra: Map::new(),
     }

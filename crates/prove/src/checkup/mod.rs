@@ -22,7 +22,8 @@ const FEWEST_STARTS: Shape = Shape { starts: 3, blocks_per_start: 4 };
 const FEWEST_BLOCKS: Shape = Shape { starts: 1, blocks_per_start: 8 };
 
 /// Default lengths of the parts of each experiment.
-pub const TIMES: Times = Times { slice_s: 1.0, settle_s: 0.25, warmup_s: 3.0, start_s: START_S };
+pub const TIMES: Times =
+    Times { slice_s: 1.0, settle_s: 0.25, warmup_s: 3.0, start_s: START_S, set_up_s: 0.0 };
 
 /// Least time for one experiment in seconds.
 pub fn least_s(live: bool, times: &Times) -> f64 {

@@ -8,6 +8,7 @@ use mydyno_model::experiment::{Design, Role, Slice};
 use time::OffsetDateTime;
 
 use super::{Comparison, ComparisonRequest, arms, crashes_s};
+use crate::arm;
 use crate::budget::{self, Shape, Times};
 use crate::error::ProveError;
 use crate::store;
@@ -72,7 +73,7 @@ impl Comparison {
         before: Vec<Slice>,
         now: OffsetDateTime,
     ) -> Result<Self, Vec<ProveError>> {
-        if design.request.workload.is_empty() {
+        if design.request.name().is_empty() {
             let why =
                 "its design does not say how its load was asked for: an earlier release wrote it".to_owned();
             return Err(vec![ProveError::Folder { path: folder.to_owned(), why }]);
@@ -81,7 +82,7 @@ impl Comparison {
         let arms = arms(&wanted, now)?;
         let shape = Shape { starts: design.starts, blocks_per_start: design.blocks_per_start };
         let left = 1.0 - (before.len() as f64 / design.rows.len().max(1) as f64).min(1.0);
-        let takes_s = wanted.times.total_s(shape, wanted.mode) * left + crashes_s(&arms);
+        let takes_s = arm::times(wanted.times, &arms).total_s(shape, wanted.mode) * left + crashes_s(&arms);
         Self::assemble(&wanted, design, shape, takes_s, arms, before)
     }
 }
@@ -100,6 +101,7 @@ fn of_design(design: &Design) -> ComparisonRequest {
         settle_s: design.settle_s,
         warmup_s: design.warmup_s,
         start_s: budget::START_S,
+        set_up_s: 0.0,
     };
     ComparisonRequest {
         name: design.experiment.clone(),

@@ -3,10 +3,18 @@
 use mydyno_levers::LeverSet;
 use mydyno_model::experiment::Role;
 use mydyno_model::experiment::definition::Mode;
+use mydyno_model::plan::Plan;
 
 use super::{Comparison, check_mode, server_error};
 use crate::error::ProveError;
 use crate::users_server::{OnServer, refusals, refused_jobs};
+
+/// A plan for the user's server, whose statements may only read.
+fn on_users_server(plan: &mut Plan, on: &OnServer) {
+    plan.target = on.target();
+    plan.allow.load = on.allow_load;
+    plan.allow.write = false;
+}
 
 impl Comparison {
     /// The same experiment on the user's server, whose variables are swapped between slices. Reads their current
@@ -17,6 +25,9 @@ impl Comparison {
     pub fn on_server(mut self, on: OnServer) -> Result<Self, Vec<ProveError>> {
         let mut reasons: Vec<String> = self.arms.iter().flat_map(|arm| refusals(&arm.lever_set)).collect();
         reasons.extend(refused_jobs(&self.design.jobs));
+        if let Some(probe) = &self.design.request.probe {
+            reasons.push(format!("the probe {probe} needs no server: leave --on-server out"));
+        }
         reasons.sort();
         reasons.dedup();
         if !reasons.is_empty() {
@@ -27,13 +38,9 @@ impl Comparison {
         let before =
             on.before(&lever_set).map_err(|source| vec![server_error(Role::Baseline.name(), source)])?;
         for arm in &mut self.arms {
-            arm.plan.target = on.target();
-            arm.plan.allow.load = on.allow_load;
-            arm.plan.allow.write = false;
+            arm.loaded_mut().into_iter().for_each(|loaded| on_users_server(&mut loaded.plan, &on));
         }
-        self.design.load.target = on.target();
-        self.design.load.allow.load = on.allow_load;
-        self.design.load.allow.write = false;
+        self.design.load.iter_mut().for_each(|plan| on_users_server(plan, &on));
         self.design.on_server = Some(on.server.address());
         self.of_the_server = before.iter().map(|(name, was)| self.change(name, was)).collect();
         self.on_server = Some(on);

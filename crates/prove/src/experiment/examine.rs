@@ -4,15 +4,16 @@ use std::path::Path;
 
 use mydyno_levers::LeverSet;
 use mydyno_model::experiment::LeverLevel;
-use mydyno_model::experiment::definition::{Definition, Extent, Mode, Work};
+use mydyno_model::experiment::definition::{Definition, Extent, LoadDefinition, Mode, Work};
 use mydyno_model::units::{parse_duration, parse_share, parse_size};
 use mydyno_settings::table;
 
 use super::catalogue::Experiment;
 use super::load;
 use super::mistake::{Mistake, place_of};
-use crate::analyse::MEASURES;
+use super::probing::probing;
 use crate::budget;
+use crate::measure::{Load, MEASURES, Measure};
 use crate::side;
 
 /// Expected outcomes that may follow from the construction of an experiment, besides the identifiers of threats.
@@ -20,7 +21,7 @@ const OUTCOMES: [&str; 4] = ["supported", "refuted", "not_testable_here", "clien
 
 /// All mistakes of an experiment.
 pub fn examine(experiment: &Experiment) -> Vec<Mistake> {
-    let mut examiner = Examiner { experiment, mistakes: Vec::new() };
+    let mut examiner = Examiner { experiment, mistakes: Vec::new(), set_up_s: None };
     examiner.words();
     examiner.claims();
     examiner.arms();
@@ -33,6 +34,8 @@ pub fn examine(experiment: &Experiment) -> Vec<Mistake> {
 struct Examiner<'a> {
     experiment: &'a Experiment,
     mistakes: Vec<Mistake>,
+    /// Time in which a probe prepares a slice, in seconds; `None` where servers are loaded.
+    set_up_s: Option<f64>,
 }
 
 impl Examiner<'_> {
@@ -142,11 +145,7 @@ impl Examiner<'_> {
                     }
                 }
                 Ok(lever_set) => {
-                    if let Err(problems) = load::resolve(&d.load, &lever_set.workload) {
-                        for problem in problems {
-                            self.wrong(&d.load.workload, format!("load: {problem}"));
-                        }
-                    }
+                    self.load(&d.load, &lever_set, own);
                     if d.execution.mode == Mode::Duet {
                         self.wrong("duet", "execution.mode: a duet is the user's choice: --duet");
                     }
@@ -174,6 +173,35 @@ impl Examiner<'_> {
         }
     }
 
+    /// The load resolves with the options of an arm; an arm of a probe names what it is.
+    fn load(&mut self, load: &LoadDefinition, lever_set: &LeverSet, own: &[String]) {
+        let Some(probe) = &load.probe else {
+            for problem in load::resolve(load, &lever_set.workload).err().into_iter().flatten() {
+                self.wrong(&load.workload, format!("load: {problem}"));
+            }
+            return;
+        };
+        match probing(load, lever_set) {
+            Ok(probing) => self.set_up_s = Some(self.set_up_s.unwrap_or(0.0).max(probing.set_up_s())),
+            Err(problems) => {
+                for problem in problems {
+                    self.wrong(probe, format!("load: {problem}"));
+                }
+            }
+        }
+        self.need(
+            !own.is_empty(),
+            probe,
+            "load: each arm of a probe names a lever: there is no server as it is",
+        );
+        let in_place = self.definition().execution.mode == Mode::InPlace;
+        self.need(
+            in_place,
+            "mode",
+            "execution.mode: the arms of a probe are swapped between slices: use in_place",
+        );
+    }
+
     fn level(&mut self, list: &str, text: &str) {
         let Some(LeverLevel { lever, value }) = side::level(text) else {
             return self.wrong(
@@ -193,11 +221,13 @@ impl Examiner<'_> {
     fn responses(&mut self) {
         let responses = self.definition().responses.clone();
         self.need(!responses.is_empty(), "", "response: one at least");
+        let load = if self.definition().load.probe.is_some() { Load::Probe } else { Load::Workload };
+        let of_load = |measure: &&Measure| measure.load == load;
+        let known: Vec<&str> = MEASURES.iter().filter(of_load).map(|m| m.name).collect();
         for response in &responses {
-            if !MEASURES.iter().any(|measure| measure.name == response.name) {
-                let near = mydyno_settings::nearest(&response.name, MEASURES.iter().map(|m| m.name));
+            if !known.contains(&response.name.as_str()) {
+                let near = mydyno_settings::nearest(&response.name, known.iter().copied());
                 let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
-                let known: Vec<&str> = MEASURES.iter().map(|m| m.name).collect();
                 self.wrong(&response.name, format!("response.name: it is one of {}{near}", known.join(", ")));
             }
             if let Err(error) = parse_share(&response.delta) {
@@ -212,6 +242,7 @@ impl Examiner<'_> {
             match times(extent) {
                 Err((value, error)) => self.wrong(&value, format!("{name}: {error}")),
                 Ok((times, budget_s)) => {
+                    let times = self.set_up_s.map_or(times, |set_up_s| times.of_probe(set_up_s));
                     let starts = extent.starts.map(|n| n as usize);
                     if let Err(error) = budget::shape(budget_s, &times, starts, d.execution.mode) {
                         self.wrong(&extent.budget, format!("{name}.budget: {error}"));
@@ -268,6 +299,7 @@ pub(crate) fn times(extent: &Extent) -> Result<(budget::Times, f64), (String, St
         settle_s: seconds(&extent.settle)?,
         warmup_s: seconds(&extent.warmup)?,
         start_s: budget::START_S,
+        set_up_s: 0.0,
     };
     Ok((times, seconds(&extent.budget)?))
 }

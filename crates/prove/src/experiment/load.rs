@@ -52,7 +52,7 @@ pub fn resolve(load: &LoadDefinition, levers: &[(String, String)]) -> Result<Res
 }
 
 /// An option as it would be typed; one for each element of a list.
-fn typed(name: &str, value: &Value) -> Vec<(String, String)> {
+pub(super) fn typed(name: &str, value: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),

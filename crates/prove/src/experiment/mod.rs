@@ -6,6 +6,7 @@ mod examine;
 mod load;
 mod mistake;
 mod needs;
+mod probing;
 mod reading;
 mod wanted;
 
@@ -15,4 +16,5 @@ pub use examine::examine;
 pub use load::{of_options, resolve};
 pub use mistake::Mistake;
 pub use needs::unmet;
+pub use probing::probing;
 pub use wanted::DEFAULT_SEED;

@@ -11,7 +11,7 @@ use mydyno_stats::factorial::{Observation, Replicated, replicated_effects};
 use mydyno_stats::linear::Fit;
 
 use super::design::LEVEL;
-use crate::analyse::MEASURES;
+use crate::measure::{Load, MEASURES};
 use crate::threats::CLIENT_BOUND;
 
 /// Largest corrected p value of an effect that is supported.
@@ -38,7 +38,7 @@ pub fn conclude(design: &Factorial, runs: &[FactorialRun]) -> Factorial {
     let good = || runs.iter().filter(|run| run.failed.is_none());
     document.measured_rows = good().count();
     document.failures = failures(design, runs);
-    for measure in MEASURES {
+    for measure in MEASURES.iter().filter(|measure| measure.load == Load::Workload) {
         match of_response(design, good(), measure.name, measure.unit) {
             Ok(response) => document.responses.push(response),
             Err(why) => document.failures.push(format!("{}: no effects: {why}", measure.plain)),

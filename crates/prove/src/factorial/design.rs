@@ -15,10 +15,9 @@ use mydyno_stats::two_level::{Family, TwoLevel, letters};
 use serde_json::Map;
 use time::OffsetDateTime;
 
+use crate::arm::{Common, ServerArm, of_the_host, pairs, plan_errors, server_arm};
 use crate::budget::{TURN_S, Times};
-use crate::comparison::{Common, arm, of_the_host, pairs, plan_errors};
 use crate::error::ProveError;
-use crate::execute::ArmPlan;
 use crate::side;
 
 /// Most factors whose full factorial is the default: 16 runs.
@@ -83,7 +82,7 @@ pub struct Planned {
     /// Settings of the whole host that it changes meanwhile, as `LEVER=VALUE`.
     pub of_the_host: Vec<String>,
     /// The runs of the design, in its order.
-    pub(crate) arms: Vec<ArmPlan>,
+    pub(crate) arms: Vec<ServerArm>,
     /// The levers that all runs share.
     pub(crate) shared: LeverSet,
     /// Rows that an earlier execution of the same table measured.
@@ -237,7 +236,7 @@ fn factors(wanted: &FactorialRequest) -> Result<Vec<Factor>, Vec<ProveError>> {
 }
 
 /// The requested mode, if the levers permit it; by default in place if they all permit that, else rows.
-fn mode(wanted: Option<Mode>, arms: &[ArmPlan]) -> Result<Mode, ProveError> {
+fn mode(wanted: Option<Mode>, arms: &[ServerArm]) -> Result<Mode, ProveError> {
     let needs_start = arms.iter().find(|arm| !arm.own.is_in_place());
     match (wanted, needs_start) {
         (Some(Mode::Alternate | Mode::Duet), _) => Err(ProveError::FactorMode),
@@ -261,7 +260,7 @@ impl Planned {
         let mut arms = Vec::with_capacity(design.runs.len());
         for run in &design.runs {
             let who = format!("run {}", signs(run));
-            arms.push(arm(Role::Treatment, &who, &levels(wanted, run), &common)?);
+            arms.push(server_arm(Role::Treatment, &who, &levels(wanted, run), &common)?);
         }
         let mode = mode(wanted.mode, &arms).map_err(one)?;
         let runs = design.runs.len();
@@ -289,7 +288,7 @@ impl Planned {
             defining_relation: words(&design.defining),
             runs: design.runs.iter().map(|run| signs(run)).collect(),
             mode,
-            load: arms[0].plan.clone(),
+            load: arms[0].load.plan.clone(),
             request: wanted.load.clone(),
             delta: wanted.delta,
             seed: wanted.seed,
@@ -319,7 +318,7 @@ impl Planned {
 
     /// Peak disk usage in bytes, roughly: one server with its tables.
     pub fn disk_bytes(&self) -> u64 {
-        let tables = self.arms.iter().map(|arm| arm.work.tables.disk_bytes()).max().unwrap_or(0);
+        let tables = self.arms.iter().map(|arm| arm.load.work.tables.disk_bytes()).max().unwrap_or(0);
         crate::comparison::DATA_DIRECTORY + tables + tables / 4
     }
 }

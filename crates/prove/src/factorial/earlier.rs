@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 
 use super::design::Planned;
 use super::{analyse, execute};
-use crate::comparison::{Common, arm, of_the_host, pairs, plan_errors};
+use crate::arm::{Common, of_the_host, pairs, plan_errors, server_arm};
 use crate::error::ProveError;
 
 impl Planned {
@@ -23,7 +23,7 @@ impl Planned {
             Common { set_up: &document.both, load: &document.request, slice_s: document.slice_s, now };
         let mut arms = Vec::with_capacity(document.runs.len());
         for run in &document.runs {
-            arms.push(arm(Role::Treatment, &format!("run {run}"), &levels(&document, run), &common)?);
+            arms.push(server_arm(Role::Treatment, &format!("run {run}"), &levels(&document, run), &common)?);
         }
         let shared =
             LeverSet::parse(&pairs(&document.both)).map_err(|errors| plan_errors("all runs", &errors))?;

@@ -19,8 +19,8 @@ use mydyno_wire::ConnectOptions;
 use serde_json::Map;
 
 use super::design::Planned;
+use crate::arm::ServerArm;
 use crate::error::ProveError;
-use crate::execute::ArmPlan;
 use crate::lines::{LineWriter, make_folder, read_file, read_lines, write_synced};
 use crate::servers::{Made, Maker, is_interrupted, server_error, with_log_tail};
 use crate::slice::{self, Load, Measured};
@@ -168,7 +168,8 @@ impl<'a> Table<'a, '_> {
         let purpose = format!("experiment {} {}", planned.document.experiment, std::process::id());
         let levers = InPlace::new(Site::new(host), purpose, self.options.allow_host_change);
         let name = Self::name(0);
-        let made = Made { who: "the server", arm: &planned.arms[0], lever_set: &planned.shared, name: &name };
+        let first = &planned.arms[0];
+        let made = Made::of("the server", first, &first.load, &planned.shared, &name);
         let maker = self.maker();
         let watch = &mut *self.watch;
         let (info, target) = maker.make(&made, &self.clock, &mut |what| watch(Progress::Server(what)))?;
@@ -193,7 +194,7 @@ impl<'a> Table<'a, '_> {
     ) -> Result<(), ProveError> {
         self.put_back(levers)?;
         let arm = &self.planned.arms[row.run];
-        match levers.apply(&arm.own, info) {
+        match levers.apply(&arm.own, Some(info)) {
             Ok(()) => self.measure(row, arm, info, target),
             Err(error) => self.failed(row, &error.to_string()),
         }
@@ -213,7 +214,7 @@ impl<'a> Table<'a, '_> {
         for row in planned.left() {
             let (arm, name) = (&planned.arms[row.run], Self::name(row.order));
             let who = format!("run {}", planned.document.runs[row.run]);
-            let made = Made { who: &who, arm, lever_set: &arm.lever_set, name: &name };
+            let made = Made::of(&who, arm, &arm.load, &arm.lever_set, &name);
             let watch = &mut *self.watch;
             let up = maker.make(&made, &self.clock, &mut |what| watch(Progress::Server(what)));
             match up {
@@ -239,13 +240,18 @@ impl<'a> Table<'a, '_> {
     fn measure(
         &mut self,
         row: FactorialRow,
-        arm: &ArmPlan,
+        arm: &ServerArm,
         info: &ServerInfo,
         target: &ConnectOptions,
     ) -> Result<(), ProveError> {
         let settle = Duration::from_secs_f64(self.planned.document.settle_s);
-        let load =
-            Load { plan: &arm.plan, work: &arm.work, target, client: arm.lever_set.client.clone(), settle };
+        let load = Load {
+            plan: &arm.load.plan,
+            work: &arm.load.work,
+            target,
+            client: arm.lever_set.client.clone(),
+            settle,
+        };
         let at_s = self.at_s();
         let place = Row { order: row.order, start: 0, block: row.block, arm: Role::Treatment };
         match slice::measure(&load, place, &self.clock, self.options.stop) {

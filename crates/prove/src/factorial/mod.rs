@@ -14,7 +14,8 @@ use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::factorial::Factorial;
 use mydyno_model::experiment::price::CrashCost;
 
-use crate::comparison::{put_back_what_a_kill_left, settings};
+use crate::arm::settings;
+use crate::comparison::put_back_what_a_kill_left;
 use crate::error::ProveError;
 use crate::price::{self, Crashes};
 use design::Planned;

@@ -20,7 +20,7 @@ fn design(asks: Asks, delta: f64) -> Design {
         question: "?".to_owned(),
         arms: vec![arm(Role::Baseline, "1"), arm(Role::Treatment, "2"), arm(Role::Again, "1")],
         mode: mydyno_model::experiment::definition::Mode::Alternate,
-        load: serde_json::from_str(load).unwrap(),
+        load: Some(serde_json::from_str(load).unwrap()),
         request: Default::default(),
         jobs: vec![],
         response: String::new(),
@@ -63,6 +63,7 @@ fn slices(design: &Design, effect: f64, seed: u64) -> Vec<Slice> {
             mean_us: Some(800.0 / log.exp()),
             client_cpu_us: 300_000,
             workers: 2,
+            figures: Default::default(),
             failed: None,
             extra: Map::new(),
         }

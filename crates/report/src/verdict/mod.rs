@@ -40,7 +40,10 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
     for crash in verdict.price.iter().flat_map(|price| &price.crashes) {
         lines.push(("crash", crash.text()));
     }
-    let measured = format!("{} blocks in {} starts of the servers", verdict.blocks, verdict.starts);
+    let measured = match &verdict.probe {
+        Some(_) => format!("{} blocks", verdict.blocks),
+        None => format!("{} blocks in {} starts of the servers", verdict.blocks, verdict.starts),
+    };
     lines.push(("measured", measured));
     if let Some(share) = verdict.overhead {
         let text = format!("{:.0} % of the time neither warmed up nor measured", share * 100.0);
@@ -92,7 +95,11 @@ fn label(name: &str) -> &'static str {
     match name {
         "transactions_per_s" => "throughput",
         "response_mean" => "mean response",
-        "response_p95" => "95th percentile",
+        "response_p95" | "p95_us" => "95th percentile",
+        "per_s" | "bytes_per_s" => "rate",
+        "p50_us" => "median",
+        "p99_us" => "99th percentile",
+        "minor_faults" => "page faults",
         _ => "response",
     }
 }

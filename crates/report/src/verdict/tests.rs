@@ -50,6 +50,7 @@ fn verdict() -> Verdict {
         set_up: vec!["MariaDB".to_owned()],
         literature: vec![],
         overhead: Some(0.2),
+        probe: None,
         under_mutual_load: false,
         block_ratios: vec![],
         changed: vec![],

@@ -122,6 +122,7 @@ fn check(
         ..candidate.advice
     }));
     let load = LoadDefinition {
+        probe: None,
         workload: args.workload.clone(),
         options: load_options(&args.workload, shaped.rows),
         connections: Some(args.connections),

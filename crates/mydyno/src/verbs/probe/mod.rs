@@ -26,8 +26,6 @@ use levers::LeverArgs;
 
 /// File of the document in the folder of `--out`.
 const DOCUMENT: &str = "probe.json";
-/// The hidden subcommand as which `malloc` starts itself.
-const CHILD: [&str; 2] = ["probe", "malloc-child"];
 
 /// Options of `mydyno probe`.
 #[derive(Debug, ClapArgs)]
@@ -245,7 +243,7 @@ fn probe<'a>(
     ui: &Ui,
 ) -> Result<(ProbeReport, Option<&'a Path>), Failure> {
     let mut note = |line: &str| ui.note(line);
-    let run = &mut Run { timing: timing(probe)?, stop, progress: &mut note };
+    let run = &mut Run { timing: timing(probe)?, only: None, stop, progress: &mut note };
     let machine = || Machine::real().map_err(environment);
     let host = || open_host("probe");
     let (report, out) = match probe {
@@ -296,7 +294,7 @@ fn probe<'a>(
             let options = malloc::Options {
                 sizes: sizes("sizes", &args.sizes)?.into_iter().map(|bytes| bytes as usize).collect(),
                 threads: counts("threads", &args.threads)?,
-                program: (program, CHILD.map(str::to_owned).into()),
+                program: (program, malloc::CHILD.map(str::to_owned).into()),
             };
             (malloc::run(&machine()?, &options, run), args.rounds.out())
         }

@@ -1,0 +1,128 @@
+//! The responses of experiments: what a slice is worth by each of them.
+
+use mydyno_model::experiment::Slice;
+
+/// A response: its name, its unit, and its value in a slice. A slice without the value is left out for this response.
+#[derive(Debug, Clone, Copy)]
+pub struct Measure {
+    /// As in `transactions_per_s`.
+    pub name: &'static str,
+    /// As in `1/s`.
+    pub unit: &'static str,
+    /// Its name in a sentence, as in `transactions a second`.
+    pub plain: &'static str,
+    /// What kind of quantity it is.
+    pub kind: Kind,
+    /// The loads that have it.
+    pub load: Load,
+    /// Its value, above 0.
+    pub of: fn(&Slice) -> Option<f64>,
+}
+
+/// Kinds of quantities: what more of them is called, and whether more is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Work done in a time: more is better.
+    Rate,
+    /// A duration: longer is worse.
+    Time,
+    /// Something consumed: more is worse.
+    Amount,
+}
+
+/// Loads that have a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// A workload on a server.
+    Workload,
+    /// A probe.
+    Probe,
+}
+
+impl Measure {
+    /// Whether a ratio of this response to the baseline's is a worse one.
+    pub fn is_worse(&self, ratio: f64) -> bool {
+        match self.kind {
+            Kind::Rate => ratio < 1.0,
+            Kind::Time | Kind::Amount => ratio > 1.0,
+        }
+    }
+}
+
+/// A response of a probe, which is a figure of its slices under the same name.
+macro_rules! of_probe {
+    ($name:literal, $unit:literal, $plain:literal, $kind:ident) => {
+        Measure {
+            name: $name,
+            unit: $unit,
+            plain: $plain,
+            kind: Kind::$kind,
+            load: Load::Probe,
+            of: |slice| slice.figures.get($name).copied(),
+        }
+    };
+}
+
+/// All responses; throughput, which decides in a closed loop, is first.
+pub const MEASURES: &[Measure] = &[
+    Measure {
+        name: "transactions_per_s",
+        unit: "1/s",
+        plain: "transactions a second",
+        kind: Kind::Rate,
+        load: Load::Workload,
+        of: |s| rate(s.transactions, s.measured_s),
+    },
+    Measure {
+        name: "response_mean",
+        unit: "us",
+        plain: "the mean response time",
+        kind: Kind::Time,
+        load: Load::Workload,
+        of: |s| s.mean_us,
+    },
+    Measure {
+        name: "response_p95",
+        unit: "us",
+        plain: "the 95th percentile of the response time",
+        kind: Kind::Time,
+        load: Load::Workload,
+        of: |s| s.p95_us,
+    },
+    of_probe!("per_s", "1/s", "operations a second", Rate),
+    of_probe!("bytes_per_s", "B/s", "bytes a second", Rate),
+    of_probe!("p50_us", "us", "the median time of an operation", Time),
+    of_probe!("p95_us", "us", "the 95th percentile of the time of an operation", Time),
+    of_probe!("p99_us", "us", "the 99th percentile of the time of an operation", Time),
+    of_probe!("minor_faults", "1", "the number of page faults of an operation", Amount),
+];
+
+/// The response with this name; throughput if there is none.
+pub fn measure(name: &str) -> &'static Measure {
+    MEASURES.iter().find(|measure| measure.name == name).unwrap_or(&MEASURES[0])
+}
+
+/// All responses, this one first.
+pub fn measures(first: &str) -> Vec<&'static Measure> {
+    let first = measure(first);
+    let others = MEASURES.iter().filter(|measure| measure.name != first.name);
+    std::iter::once(first).chain(others).collect()
+}
+
+fn rate(count: u64, time_s: f64) -> Option<f64> {
+    (count > 0 && time_s > 0.0).then(|| count as f64 / time_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_is_worse_of_times_and_amounts_and_better_of_rates() {
+        assert!(measure("per_s").is_worse(0.9) && !measure("per_s").is_worse(1.1));
+        assert!(measure("p50_us").is_worse(1.1) && measure("minor_faults").is_worse(2.0));
+        assert_eq!(measure("no such response").name, "transactions_per_s");
+        assert_eq!(measures("p50_us")[0].name, "p50_us");
+        assert_eq!(measures("p50_us").len(), MEASURES.len());
+    }
+}

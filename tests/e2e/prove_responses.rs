@@ -1,0 +1,77 @@
+//! `mydyno prove` with other loads and responses than a workload's transactions: the machinery, never effects or times.
+
+use serde_json::Value;
+
+use crate::fixture::lines;
+use crate::home::Home;
+
+/// An experiment whose load is a probe.
+const PROBE: &str = r#"
+name = "append"
+question = "Does a file that grows take fewer syncs a second?"
+why = "A sync of an appended block writes the new size of the file as well."
+since = "0.1.0"
+
+[baseline]
+levers = ["workload.pattern=overwrite"]
+
+[treatment]
+levers = ["workload.pattern=append"]
+
+[load]
+probe = "fsync"
+
+[load.options]
+size = "256K"
+
+[[response]]
+name = "per_s"
+direction = "lower"
+delta = "10%"
+
+[execution]
+mode = "in_place"
+why = "Each slice has a file of its own."
+
+[quick]
+budget = "15s"
+slice = "200ms"
+settle = "20ms"
+warmup = "0s"
+
+[full]
+budget = "30s"
+slice = "200ms"
+settle = "20ms"
+warmup = "0s"
+"#;
+
+#[test]
+fn a_probe_is_the_load_of_an_experiment_without_a_server() {
+    let home = Home::new();
+    let (file, out) = (home.path().join("append.toml"), home.path().join("out"));
+    std::fs::write(&file, PROBE).unwrap();
+    let (file, out_option) = (file.display().to_string(), format!("--out={}", out.display()));
+    let plan = home.fine(&["prove", &file, "--plan"]);
+    assert!(plan.contains("No server; ") && plan.contains("Nothing of this host is changed"), "{plan}");
+    let ended = home.end(&["prove", &file, &out_option, "--json", "--quiet"]);
+    assert!([0, 1].contains(&ended.status), "{ended:?}");
+    let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&verdict["probe"], &verdict["units"]), (&"fsync".into(), &"blocks".into()), "{verdict:#}");
+    let names: Vec<&str> =
+        verdict["responses"].as_array().unwrap().iter().map(|r| r["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["per_s", "p50_us", "p95_us", "p99_us"]);
+    assert!(verdict.get("failures").is_none(), "{verdict:#}");
+    for slice in lines(&out.join("slices.jsonl")) {
+        assert!(slice["figures"]["per_s"].as_f64().unwrap() > 0.0, "{slice}");
+    }
+    let again = home.fine(&["report", &out.display().to_string()]);
+    assert!(again.contains("workload.pattern=append"), "{again}");
+    for (args, says) in
+        [(&["--rows"][..], "a probe needs no server"), (&["--duet"], "a probe needs no server")]
+    {
+        let error = home.fails(2, &[&["prove", &file], args].concat());
+        assert!(error.contains(says), "{args:?}: {error}");
+    }
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}
