@@ -26,8 +26,9 @@ const FILLED_PER_S: f64 = 200e6;
 const FOLDER_S: f64 = 0.1;
 /// Making, formatting, mounting and removing a disk of a probe, in seconds, likewise.
 const DISK_S: f64 = 1.0;
-/// Touching the working set of a rung of the ladder of latencies, in seconds, likewise.
-const MEMORY_S: f64 = 0.5;
+/// Linking and touching the working set of a cache, and that of memory, in seconds, likewise.
+const CACHE_S: f64 = 0.5;
+const MEMORY_S: f64 = 5.0;
 
 /// One operation of a probe.
 #[derive(Debug, Clone)]
@@ -111,7 +112,8 @@ impl Probing {
             Of::Latency(options) if self.measure == "read.device" => {
                 FOLDER_S + options.bytes as f64 / FILLED_PER_S
             }
-            Of::Latency(_) | Of::Memory => MEMORY_S,
+            Of::Latency(_) if self.measure == "memory" => MEMORY_S,
+            Of::Latency(_) | Of::Memory => CACHE_S,
             Of::Unlink(options) => {
                 options.sizes.iter().sum::<u64>() as f64 * options.count as f64 / FILLED_PER_S
             }
