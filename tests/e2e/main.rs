@@ -32,6 +32,7 @@ mod engines_memory;
 mod engines_options;
 mod engines_remedies;
 mod engines_tpcc;
+mod engines_watch;
 mod factors;
 #[allow(dead_code)]
 #[path = "../../crates/wire/tests/it/fake.rs"]

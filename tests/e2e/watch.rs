@@ -53,6 +53,20 @@ fn figures_agree_with_the_servers_own_counters_in_every_form() {
     }
     assert!(last["late_s"].as_f64().unwrap() < 5.0);
     assert!(figure(last, "server.file.data.reads_per_s") >= 0.0);
+    // A watch this short reads the details at each sample.
+    for name in [
+        "innodb.transactions",
+        "innodb.oldest_transaction_s",
+        "server.memory.anon_bytes",
+        "server.run_queue_us",
+    ] {
+        assert!(rest.iter().any(|i| i["figures"].get(name).is_some()), "{name}: {rest:?}");
+    }
+    let lists =
+        |name: &str| -> Vec<&Value> { rest.iter().filter_map(|i| i[name].as_array()).flatten().collect() };
+    let own = lists("statements").into_iter().filter(|sql| sql["text"] == "SHOW GLOBAL STATUS");
+    assert!(own.into_iter().any(|sql| sql["statements_per_s"].as_f64().unwrap() > 0.0), "{rest:?}");
+    assert!(lists("waits").iter().all(|wait| wait["threads"].as_f64().unwrap() > 0.0));
 
     let table =
         home.fine(&["watch", "--dsn", dsn, "--csv", "--quiet", "--count", "2", "--interval", "100ms"]);

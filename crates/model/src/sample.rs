@@ -33,11 +33,18 @@ pub struct Sample {
     pub key: bool,
     /// Values by name.
     pub values: IndexMap<String, f64>,
+    /// Texts of statements, without their literals, by the digests that names of values contain. A key frame holds all of them.
+    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    pub texts: IndexMap<String, String>,
 }
 
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
+
+/// Most texts of a frame, and most bytes of one with its digest, that are read; writers keep far below.
+const MOST_TEXTS: usize = 200;
+const LONGEST_TEXT: usize = 2_048;
 
 impl Sample {
     /// The difference from `before`, for writing; the writer keeps key frames whole.
@@ -50,7 +57,9 @@ impl Sample {
             .map(|(name, value)| (name.clone(), *value))
             .collect();
         let gone = before.values.keys().filter(|name| !self.values.contains_key(*name)).cloned().collect();
-        Self { key: false, values, gone, ..*self }
+        let texts = self.texts.iter().filter(|(digest, text)| before.texts.get(*digest) != Some(text));
+        let texts = texts.map(|(digest, text)| (digest.clone(), text.clone())).collect();
+        Self { key: false, values, gone, texts, ..*self }
     }
 
     /// The full frame that results from applying this line to the previous full frame.
@@ -61,7 +70,13 @@ impl Sample {
             values.extend(self.values);
             values.retain(|name, _| !self.gone.contains(name));
             self.values = values;
+            let mut texts = before.texts.clone();
+            texts.extend(self.texts);
+            self.texts = texts;
         }
+        // A damaged file must not exhaust memory: each frame holds all texts.
+        self.texts.retain(|digest, text| digest.len() + text.len() <= LONGEST_TEXT);
+        self.texts.truncate(MOST_TEXTS);
         self.gone.clear();
         self.key = true;
         self
@@ -98,6 +113,21 @@ mod tests {
         let delta = after.delta_from(&before);
         assert_eq!(delta.gone, ["b"]);
         assert_eq!(delta.onto(Some(&before)), after);
+    }
+
+    #[test]
+    fn texts_are_written_once_and_stay_until_the_next_key_frame() {
+        let with = |texts: &[(&str, &str)]| Sample {
+            texts: texts.iter().map(|(d, t)| ((*d).to_owned(), (*t).to_owned())).collect(),
+            ..sample(&[("a", 1.0)])
+        };
+        let (before, after) = (with(&[("d1", "SELECT ?")]), with(&[("d1", "SELECT ?"), ("d2", "COMMIT")]));
+        let delta = after.delta_from(&before);
+        assert_eq!(delta.texts.keys().collect::<Vec<_>>(), ["d2"]);
+        assert_eq!(delta.onto(Some(&before)), after);
+        assert_eq!(with(&[]).onto(Some(&after)).texts.len(), 0, "a key frame holds all");
+        let long = "x".repeat(LONGEST_TEXT);
+        assert_eq!(with(&[("d3", &long)]).onto(Some(&after)).texts.len(), 0);
     }
 
     #[test]

@@ -35,6 +35,12 @@ pub struct WatchInterval {
     /// Rates, shares and gauges by name, as in `host.cpu.user_share`. A figure whose counters are missing, restarted or were
     /// not read in this interval is absent.
     pub figures: IndexMap<String, f64>,
+    /// What threads of the server waited for, the most first, in an interval in which that was read (performance schema).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitFigures>,
+    /// Statements by digest, those that took the most time first, in an interval in which that was read (performance schema).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<StatementFigures>,
     /// Irregularities of the interval.
     #[serde(default)]
     pub events: Vec<WatchEvent>,
@@ -46,6 +52,56 @@ pub struct WatchInterval {
 impl Document for WatchInterval {
     const NAME: &'static str = "mydyno.watch-interval";
     const MAJOR: u32 = 1;
+}
+
+/// Waits of one kind in the time between two readings. A wait that lies inside another is part of both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitFigures {
+    /// The server's name of the event without its first word: `io/file/innodb/innodb_log_file`.
+    pub event: String,
+    /// Mean number of threads in such a wait; threads of the server itself count too.
+    pub threads: f64,
+    /// Waits that ended, a second.
+    pub waits_per_s: f64,
+    /// Mean length of a wait in microseconds; absent without one that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_us: Option<f64>,
+}
+
+/// Statements of one digest in the time between two readings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatementFigures {
+    /// The server's digest, its first 16 digits.
+    pub digest: String,
+    /// The default database of the sessions, if they had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The statement without its literals, shortened; absent when it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Mean number of sessions that executed such a statement.
+    pub threads: f64,
+    /// Statements that ended, a second.
+    pub statements_per_s: f64,
+    /// Mean time of a statement in microseconds; absent without one that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement_us: Option<f64>,
+    /// Mean number of sessions that waited for a lock in such a statement, as far as the server counts that: table locks, and row
+    /// locks in MySQL 9 (not in 8.0.12, nor in MariaDB 11.8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_threads: Option<f64>,
+    /// Rows that a statement examined, on average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_examined: Option<f64>,
+    /// Rows that a statement returned or changed, on average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_used: Option<f64>,
+    /// Temporary tables on disk a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tmp_disk_tables_per_s: Option<f64>,
+    /// Statements that ended in an error, a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors_per_s: Option<f64>,
 }
 
 /// An irregularity between two samples.

@@ -15,6 +15,7 @@ use crate::control::connect;
 const RECONNECT: Duration = Duration::from_secs(2);
 
 /// Opens connections for the sampler.
+#[derive(Clone)]
 pub struct Reconnect {
     pub options: ConnectOptions,
     pub source: Source,

@@ -8,8 +8,9 @@ use mydyno_facts::Source;
 use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::sample::Sample;
 use mydyno_model::watch::WatchNote;
+use mydyno_samples::kernel_files::{Cpus, GroupMemory, Interrupts, Network, Softirqs, Threads, Together};
 use mydyno_samples::watched_server::{ServerNote, WatchedServer};
-use mydyno_samples::{Bus, Interval, MachineClock, Sampler, ServerPid, Stop};
+use mydyno_samples::{Bus, Details, Interval, MachineClock, Sampler, ServerPid, Smaps, Stop};
 use mydyno_wire::ConnectOptions;
 
 use crate::reconnect::Reconnect;
@@ -31,15 +32,24 @@ impl Notes {
     }
 }
 
-/// The counters of the loaded server, over a separate connection.
+/// Connections of the samplers: one for the counters, one for the details.
+pub const CONNECTIONS: u64 = 2;
+
+/// The counters of the loaded server, over a separate connection, and its details over another one, where there is room.
 pub struct Counted {
     server: WatchedServer<Reconnect>,
+    details: Option<Details<Reconnect>>,
     cancel: Arc<AtomicBool>,
 }
 
 impl Counted {
-    /// Connects; a refusal becomes a note, and the counters are missing from the record.
-    pub fn connect(options: &ConnectOptions, clock: &MonotonicClock, notes: &Notes) -> Option<Self> {
+    /// Connects, `room` connections at most; a refusal becomes a note, and the counters are missing from the record.
+    pub fn connect(
+        options: &ConnectOptions,
+        clock: &MonotonicClock,
+        room: u64,
+        notes: &Notes,
+    ) -> Option<Self> {
         let cancel = Arc::new(AtomicBool::new(false));
         let mut reconnect = Reconnect::new(options, &Source::live(), &cancel);
         let first = match reconnect.first() {
@@ -56,8 +66,19 @@ impl Counted {
                 heard.add(clock.now_s(), sentence(&note));
             }
         };
-        let server = WatchedServer::<Reconnect>::new(reconnect, first, ServerPid::new(None), note);
-        Some(Self { server, cancel })
+        let again = reconnect.clone();
+        let server = WatchedServer::new(reconnect, first, ServerPid::new(None), note.clone());
+        let details = match room {
+            0..CONNECTIONS => {
+                notes.add(
+                    clock.now_s(),
+                    format!("Not sampled: {}: max_connections leaves no room", Details::<Reconnect>::ALL),
+                );
+                None
+            }
+            CONNECTIONS.. => Some(Details::new(again, &server.own_sessions(), note)),
+        };
+        Some(Self { server, details, cancel })
     }
 
     /// Set at the end of the run, it cancels a pending statement.
@@ -75,21 +96,38 @@ pub fn sentence(note: &ServerNote) -> String {
     }
 }
 
+/// What is read beside the files of the sampler.
+pub struct Beside {
+    /// The server's process, where it is on this host.
+    pub server_pid: Option<u32>,
+    /// The server's counters.
+    pub counted: Option<Counted>,
+    /// Its stacks.
+    pub stacks: Option<Stacks>,
+}
+
 /// Takes a sample at the start, at every whole second of the run's clock and at the end, until `stop` is set.
 pub fn sample_until(
     stop: &Stop,
     clock: &MonotonicClock,
     sampler: &mut Sampler,
-    server: Option<Counted>,
-    stacks: Option<Stacks>,
+    beside: Beside,
     to: &Sender<Sample>,
 ) {
     let clock = MachineClock(|| clock.now_ns());
-    let mut bus = Bus::new(&clock, Interval::SECOND, sampler);
-    if let Some(counted) = server {
-        bus = bus.beside(Interval::SECOND, Box::new(counted.server));
+    let (source, pid) = (Source::live(), ServerPid::new(beside.server_pid));
+    let mut bus = Bus::new(&clock, Interval::SECOND, sampler).after(Box::new(kernel(&source, &pid)));
+    if beside.server_pid.is_some() {
+        bus = bus.unawaited(Smaps::interval(), Box::new(Smaps::of(&source, &pid)));
     }
-    if let Some(stacks) = stacks {
+    if let Some(counted) = beside.counted {
+        bus = bus.beside(Interval::SECOND, Box::new(counted.server));
+        if let Some(details) = counted.details {
+            let every = Details::<Reconnect>::interval(Interval::SECOND, None);
+            bus = bus.unawaited(every, Box::new(details));
+        }
+    }
+    if let Some(stacks) = beside.stacks {
         bus = bus.unawaited(Stacks::interval(), Box::new(stacks));
     }
     bus.run(stop, |sample| {
@@ -105,4 +143,19 @@ pub fn disks(source: &Source) -> Vec<String> {
         .into_iter()
         .filter(|name| !["loop", "ram", "zram", "fd", "sr"].iter().any(|p| name.starts_with(p)))
         .collect()
+}
+
+/// Files that are read after the others, because they are many or large.
+pub fn kernel(source: &Source, pid: &ServerPid) -> Together {
+    Together(
+        "kernel",
+        vec![
+            Box::new(Cpus::open(source)),
+            Box::new(Interrupts::open(source)),
+            Box::new(Softirqs::open(source)),
+            Box::new(Network::open(source)),
+            Box::new(Threads::of(source, pid)),
+            Box::new(GroupMemory::of(source, pid)),
+        ],
+    )
 }

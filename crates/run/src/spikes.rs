@@ -190,6 +190,8 @@ mod tests {
             late_s: None,
             missed: 0,
             figures: figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+            waits: Vec::new(),
+            statements: Vec::new(),
             events: Vec::new(),
             extra: serde_json::Map::new(),
         }

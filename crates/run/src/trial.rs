@@ -23,11 +23,11 @@ use crate::beside;
 use crate::control::control;
 use crate::course::{self, CourseEnd};
 use crate::error::RunError;
-use crate::guard::has_room_for_observer;
+use crate::guard::room_for_samplers;
 use crate::progress::{Progress, Watch};
 use crate::recording::Recording;
 use crate::request::Resolved;
-use crate::sampling::{self, Counted, Notes};
+use crate::sampling::{self, Beside, Counted, Notes};
 use crate::server::RealServer;
 use crate::stacks::Stacks;
 use crate::step::EarlyEnd;
@@ -190,7 +190,7 @@ fn measure(
     {
         writer.event(clock.now_s(), EventKind::Warning(warning))?;
     }
-    let room = has_room_for_observer(place.plan, &found);
+    let room = room_for_samplers(place.plan, &found, sampling::CONNECTIONS);
     let pace = Pace::of(found.emulated_disks);
     let observed = Observed { server_pid: client.peer_pid(), room };
     let noted = if trial.work.writes() { tables.note_use(&mut client, &data) } else { Ok(()) };
@@ -274,7 +274,7 @@ struct Observed {
     /// Its process, where it is visible.
     server_pid: Option<u32>,
     /// Whether it permits one connection more than the load needs.
-    room: bool,
+    room: u64,
 }
 
 fn observed_steps(
@@ -290,11 +290,11 @@ fn observed_steps(
     let (to_writer, samples) = channel();
     let notes = Notes::default();
     let counted = match (place.plan.observe, room) {
-        (true, true) => Counted::connect(place.connect, clock, &notes),
-        (true, false) => {
+        (true, 0) => {
             notes.add(clock.now_s(), "Not sampled: the server's counters: max_connections leaves no room");
             None
         }
+        (true, room) => Counted::connect(place.connect, clock, room, &notes),
         (false, _) => None,
     };
     let cancel = counted.as_ref().map(Counted::cancel);
@@ -314,7 +314,8 @@ fn observed_steps(
             let mut sampler = Sampler::new(&source, server_pid, &sampling::disks(&source));
             let stop_sampling = &stop_sampling;
             scope.spawn(move || {
-                sampling::sample_until(stop_sampling, clock, &mut sampler, counted, stacks, &to_writer);
+                let beside = Beside { server_pid, counted, stacks };
+                sampling::sample_until(stop_sampling, clock, &mut sampler, beside, &to_writer);
             });
         } else {
             drop(to_writer);

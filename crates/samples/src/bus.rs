@@ -57,7 +57,7 @@ impl Slot {
 
     fn copy_into(&self, values: &mut Values) {
         if let Some((_, latest)) = &*self.latest.lock().unwrap_or_else(PoisonError::into_inner) {
-            values.0.extend(latest.0.iter().map(|(name, value)| (name.clone(), *value)));
+            values.extend(latest);
         }
     }
 }
@@ -126,7 +126,7 @@ impl<'a> Bus<'a> {
             let mut take = |tick: Option<Tick>| {
                 let now_ns = clock.now_ns();
                 let mut sample = files.sample(seconds(now_ns));
-                let mut values = Values(std::mem::take(&mut sample.values));
+                let mut values = Values { numbers: std::mem::take(&mut sample.values), ..Values::default() };
                 for counters in &mut after {
                     values.set(&format!("observe.{}.at_s", counters.group()), seconds(clock.now_ns()));
                     counters.read(&mut values);
@@ -140,7 +140,7 @@ impl<'a> Bus<'a> {
                     }
                     slot.copy_into(&mut values);
                 }
-                sample.values = values.0;
+                (sample.values, sample.texts) = (values.numbers, values.texts);
                 sample.late_s = tick.map(|tick| seconds(tick.late_ns));
                 sample.missed = tick.map_or(0, |tick| tick.missed);
                 sample.drift_s = Some(zero.drift_s(clock));

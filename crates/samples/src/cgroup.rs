@@ -70,10 +70,10 @@ mod tests {
         ]);
         let mut values = Values::default();
         Throttling::open(&source, "42", "server").read(&mut values);
-        assert_eq!(values.0["server.cgroup.cpu.throttled_s"], 2.0);
-        assert_eq!(values.0["server.cgroup.cpu.throttled_periods"], 5.0);
+        assert_eq!(values.numbers["server.cgroup.cpu.throttled_s"], 2.0);
+        assert_eq!(values.numbers["server.cgroup.cpu.throttled_periods"], 5.0);
         let mut none = Values::default();
         Throttling::open(&source, "self", "client").read(&mut none);
-        assert!(none.0.is_empty());
+        assert!(none.numbers.is_empty());
     }
 }

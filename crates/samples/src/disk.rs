@@ -80,20 +80,20 @@ mod tests {
             ("flushes", 50.0),
             ("flush_s", 0.06),
         ];
-        assert_eq!(values.0.len(), expected.len());
+        assert_eq!(values.numbers.len(), expected.len());
         for (name, value) in expected {
-            assert!((values.0[&format!("host.disk.vda.{name}")] - value).abs() < 1e-9, "{name}");
+            assert!((values.numbers[&format!("host.disk.vda.{name}")] - value).abs() < 1e-9, "{name}");
         }
     }
 
     #[test]
     fn an_old_kernel_without_flushes_and_garbage_leave_values_out() {
         let values = read("1 1 2 3 4 5 6 7 8 9 10\n");
-        assert!(values.0.contains_key("host.disk.vda.queue_s"));
-        assert!(!values.0.contains_key("host.disk.vda.flushes"));
-        assert_eq!(read("1 x y").0.len(), 1);
-        assert_eq!(read("").0.len(), 0);
-        assert_eq!(read("garbage").0.len(), 0);
+        assert!(values.numbers.contains_key("host.disk.vda.queue_s"));
+        assert!(!values.numbers.contains_key("host.disk.vda.flushes"));
+        assert_eq!(read("1 x y").numbers.len(), 1);
+        assert_eq!(read("").numbers.len(), 0);
+        assert_eq!(read("garbage").numbers.len(), 0);
     }
 
     #[test]

@@ -106,7 +106,9 @@ pub fn may_fall(name: &str) -> bool {
         // Summed over live threads: threads that end take their counts with them.
         || matches!(name, "server.voluntary_switches" | "server.involuntary_switches")
         || name.starts_with("server.threads.")
-        || (name.starts_with("server.cgroup.memory.") && name.ends_with("_bytes"))
+        || ["server.cgroup.memory.", "server.memory.", "server.smaps."]
+            .iter()
+            .any(|start| name.starts_with(start) && name.ends_with("_bytes"))
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ use mydyno_linux::calls::cpu_clocks::thread_cpu_s;
 /// | `host.disk.NAME.{flushes,flush_s}` | cache flushes (Linux 5.5) |
 /// | `server.cpu.{user,system}_s`, `server.cpu.total_s` | CPU of all its threads in clock ticks; the total to the nanosecond |
 /// | `server.rss_bytes`, `server.threads_now` | now |
+/// | `server.memory.{anon,file,shmem,swap}_bytes` | resident memory by kind, and what is in swap; now |
 /// | `server.{minor,major}_faults` | page faults of all its threads |
 /// | `server.{voluntary,involuntary}_switches` | context switches of its threads, where the kernel's taskstats may be read (CAP_NET_ADMIN); of its live threads only |
 /// | `server.io.{read,write}_bytes` | to and from storage (needs the server's user or root) |
@@ -81,7 +82,7 @@ impl Sampler {
     pub fn sample(&mut self, at_s: f64) -> Sample {
         let started = Instant::now();
         let cpu_before = thread_cpu_s();
-        let mut values = Values(IndexMap::with_capacity(self.last_size));
+        let mut values = Values { numbers: IndexMap::with_capacity(self.last_size), ..Values::default() };
         if self.followed.get() != self.server_pid {
             self.server_pid = self.followed.get();
             let open = |pid| server::Server::open(&self.source, pid, Scale::of_this_machine());
@@ -102,12 +103,12 @@ impl Sampler {
             self.used_cpu_s += after - before;
         }
         values.set("observe.cpu_s", self.used_cpu_s);
-        self.last_size = values.0.len();
+        self.last_size = values.numbers.len();
         Sample {
             at_s,
             took_s: started.elapsed().as_secs_f64(),
             key: true,
-            values: values.0,
+            values: values.numbers,
             ..Sample::default()
         }
     }

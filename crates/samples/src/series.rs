@@ -5,7 +5,7 @@ use mydyno_model::sample::Sample;
 use mydyno_model::watch::{WatchEvent, WatchEventKind, WatchInterval};
 use time::{Duration, OffsetDateTime};
 
-use crate::figures::figures;
+use crate::figures::{figures, statements, waits};
 use crate::growth::{CounterEvent, Growth, events};
 
 /// A change of the wall clock against the monotonic clock between two samples that is no slewing: adjtimex(2) slews by at most
@@ -65,6 +65,8 @@ impl Series {
             late_s: sample.late_s,
             missed: sample.missed,
             figures: figures(&before, &sample),
+            waits: waits(&before, &sample),
+            statements: statements(&before, &sample),
             events: self.events(&before, &sample),
             extra: serde_json::Map::new(),
         };
@@ -153,7 +155,8 @@ fn counters(events: &[CounterEvent], server_changed: bool, say: &mut impl FnMut(
     let counts = |event: &&CounterEvent| {
         let name = event.name.as_str();
         let is_status = name.starts_with("server.status.");
-        let of_server = name.starts_with("server.") || name.starts_with("observe.server.");
+        // Instants of readings come and go with what was read.
+        let of_server = name.starts_with("server.") || name.starts_with("observe.");
         let comes_or_goes = matches!(event.change, Growth::Vanished | Growth::Appeared);
         let fell_unknown = is_status && event.change == Growth::Restarted && !MONOTONIC.contains(&name);
         !(of_server && (server_changed || comes_or_goes)) && !fell_unknown

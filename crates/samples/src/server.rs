@@ -9,6 +9,15 @@ use mydyno_linux::Stat;
 use mydyno_linux::calls::cpu_clocks::process_cpu_s;
 use mydyno_linux::calls::taskstats::Taskstats;
 
+/// Memory of the process in /proc/PID/status, in KiB there (proc_pid_status(5)): resident anonymous memory, pages of files and
+/// of shared memory, and what is in swap.
+const MEMORY: [(&str, &str); 4] = [
+    ("RssAnon", "server.memory.anon_bytes"),
+    ("RssFile", "server.memory.file_bytes"),
+    ("RssShmem", "server.memory.shmem_bytes"),
+    ("VmSwap", "server.memory.swap_bytes"),
+];
+
 /// Open files of the server's process. They refer to that process, never to a later one with the same number.
 #[derive(Debug)]
 pub struct Server {
@@ -18,6 +27,7 @@ pub struct Server {
     start_ticks: Option<u64>,
     stat: Reader,
     statm: Reader,
+    status: Reader,
     io: Reader,
     taskstats: Result<Taskstats, String>,
     throttling: Throttling,
@@ -34,6 +44,7 @@ impl Server {
             scale,
             stat: file("stat"),
             statm: file("statm"),
+            status: file("status"),
             io: file("io"),
             taskstats: if source.is_live() {
                 taskstats(pid)
@@ -85,6 +96,14 @@ impl Server {
             // The second column is resident memory (proc_pid_statm(5)).
             let pages = text.split_ascii_whitespace().nth(1).and_then(first);
             values.set_some("server.rss_bytes", pages.map(|n| n as f64 * self.scale.page_bytes));
+        }
+        if let Some(text) = self.status.text() {
+            for line in text.lines() {
+                for (key, name) in MEMORY {
+                    let kib = line_value(line, key).and_then(first);
+                    values.set_some(name, kib.map(|n| n as f64 * 1024.0));
+                }
+            }
         }
         if let Some(text) = self.io.text() {
             for line in text.lines() {

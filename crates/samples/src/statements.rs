@@ -2,6 +2,7 @@
 
 use mydyno_facts::{ReadOnly, SqlError};
 
+use crate::own_sessions::OwnSessions;
 use crate::values::Values;
 
 /// SHOW GLOBAL STATUS: every value that is a number, as `server.status.NAME` with the name in lower case.
@@ -18,24 +19,26 @@ pub fn status(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<(), SqlErro
     Ok(())
 }
 
-/// Sessions by what they do, from SHOW PROCESSLIST without the session `own`:
-/// `server.sessions.{all,sleeping,running,locked,metadata_locked,committing}_now`, and the age in seconds of the oldest
-/// statement that runs, `server.sessions.oldest_s_now`.
+/// Sessions by what they do, from SHOW PROCESSLIST without those of `own`:
+/// `server.sessions.{all,sleeping,running,locked,metadata_locked,committing}_now`, the age in seconds of the oldest
+/// statement that runs, `server.sessions.oldest_s_now`, and the replicas that receive the binary log, which are no sessions of
+/// these, `server.sessions.replicas_now`.
 ///
 /// Without the privilege PROCESS the server shows only sessions of mydyno's own account; `server.sessions.all_now` is
 /// then smaller than `server.status.threads_connected`. The text of statements is not kept.
 ///
 /// # Errors
 /// The server refuses, or the connection is lost.
-pub fn sessions(sql: &mut ReadOnly<'_>, own: Option<&str>, values: &mut Values) -> Result<(), SqlError> {
+pub fn sessions(sql: &mut ReadOnly<'_>, own: &OwnSessions, values: &mut Values) -> Result<(), SqlError> {
     let table = sql.table("SHOW PROCESSLIST")?;
     let (mut all, mut sleeping, mut running, mut oldest_s) = (0_u32, 0_u32, 0_u32, 0.0_f64);
-    let (mut locked, mut metadata_locked, mut committing) = (0_u32, 0_u32, 0_u32);
+    let (mut locked, mut metadata_locked, mut committing, mut replicas) = (0_u32, 0_u32, 0_u32, 0_u32);
     for row in 0..table.rows.len() {
         let command = table.cell(row, "Command").unwrap_or_default();
-        // Threads of the server itself, replicas that receive the binary log, and mydyno's own session.
-        let id = table.cell(row, "Id");
-        if command == "Daemon" || command.starts_with("Binlog Dump") || (id.is_some() && id == own) {
+        replicas += u32::from(command.starts_with("Binlog Dump"));
+        // Threads of the server itself, replicas that receive the binary log, and mydyno's own sessions.
+        let is_own = table.cell(row, "Id").is_some_and(|id| own.has(id));
+        if command == "Daemon" || command.starts_with("Binlog Dump") || is_own {
             continue;
         }
         all += 1;
@@ -58,6 +61,7 @@ pub fn sessions(sql: &mut ReadOnly<'_>, own: Option<&str>, values: &mut Values) 
         ("locked", locked),
         ("metadata_locked", metadata_locked),
         ("committing", committing),
+        ("replicas", replicas),
     ] {
         values.set(&format!("server.sessions.{name}_now"), f64::from(value));
     }
@@ -66,15 +70,27 @@ pub fn sessions(sql: &mut ReadOnly<'_>, own: Option<&str>, values: &mut Values) 
 }
 
 /// Counters of information_schema.INNODB_METRICS that SHOW GLOBAL STATUS of some servers lacks: name there, name here.
-const METRICS: [(&str, &str); 4] = [
+const METRICS: [(&str, &str); 13] = [
     ("trx_rseg_history_len", "server.innodb.history_length_now"),
     ("lock_deadlocks", "server.innodb.deadlocks"),
     ("lock_timeouts", "server.innodb.lock_timeouts"),
     ("log_lsn_checkpoint_age", "server.innodb.checkpoint_age_bytes_now"),
+    ("innodb_rwlock_s_spin_waits", "server.innodb.rwlock_s_spin_waits"),
+    ("innodb_rwlock_s_spin_rounds", "server.innodb.rwlock_s_spin_rounds"),
+    ("innodb_rwlock_s_os_waits", "server.innodb.rwlock_s_os_waits"),
+    ("innodb_rwlock_x_spin_waits", "server.innodb.rwlock_x_spin_waits"),
+    ("innodb_rwlock_x_spin_rounds", "server.innodb.rwlock_x_spin_rounds"),
+    ("innodb_rwlock_x_os_waits", "server.innodb.rwlock_x_os_waits"),
+    ("innodb_rwlock_sx_spin_waits", "server.innodb.rwlock_sx_spin_waits"),
+    ("innodb_rwlock_sx_spin_rounds", "server.innodb.rwlock_sx_spin_rounds"),
+    ("innodb_rwlock_sx_os_waits", "server.innodb.rwlock_sx_os_waits"),
 ];
 
-/// Enabled counters of InnoDB, as `server.innodb.{history_length_now,deadlocks,lock_timeouts,checkpoint_age_bytes_now}`.
-/// The table needs the privilege PROCESS.
+/// What MySQL 9 says of counters that it no longer counts.
+const NOT_COUNTED: &str = "always 0";
+
+/// Enabled counters of InnoDB, as `server.innodb.{history_length_now,deadlocks,lock_timeouts,checkpoint_age_bytes_now}` and
+/// `server.innodb.rwlock_{s,x,sx}_{spin_waits,spin_rounds,os_waits}`. The table needs the privilege PROCESS.
 ///
 /// # Errors
 /// The server refuses, or the connection is lost.
@@ -88,8 +104,9 @@ pub fn innodb_metrics(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<(),
             (Some(status), _) => status.eq_ignore_ascii_case("enabled"),
             (None, enabled) => enabled == Some("1"),
         };
+        let counted = !table.cell(row, "COMMENT").is_some_and(|comment| comment.contains(NOT_COUNTED));
         let ours = METRICS.iter().find(|(theirs, _)| table.cell(row, "NAME") == Some(*theirs));
-        if let (true, Some((_, ours))) = (enabled, ours) {
+        if let (true, Some((_, ours))) = (enabled && counted, ours) {
             values.set_some(ours, table.cell(row, "COUNT").and_then(|text| text.parse().ok()));
         }
     }
@@ -150,34 +167,10 @@ pub fn statement_times(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use mydyno_facts::{Sql, Table, is_status_gauge};
+    use mydyno_facts::is_status_gauge;
 
     use super::*;
-
-    /// Answers every statement with the same table.
-    struct Scripted(Result<Table, SqlError>);
-
-    impl Sql for Scripted {
-        fn table(&mut self, _: &str, _: Option<Duration>) -> Result<Table, SqlError> {
-            self.0.clone()
-        }
-    }
-
-    fn table(columns: &[&str], rows: &[&[&str]]) -> Scripted {
-        let cells = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
-        let columns = columns.iter().map(|c| (*c).to_owned()).collect();
-        Scripted(Ok(Table { columns, rows: rows.iter().map(cells).collect() }))
-    }
-
-    type Reading = fn(&mut ReadOnly<'_>, &mut Values) -> Result<(), SqlError>;
-
-    fn read(mut answer: Scripted, reading: Reading) -> (Values, Result<(), SqlError>) {
-        let mut values = Values::default();
-        let ended = reading(&mut ReadOnly::new(&mut answer), &mut values);
-        (values, ended)
-    }
+    use crate::scripted::{Scripted, read, table};
 
     #[test]
     fn status_values_that_are_numbers_are_kept_under_lower_case_names() {
@@ -190,8 +183,8 @@ mod tests {
                 &["Odd", "inf"],
             ],
         );
-        let (values, _) = read(answer, status);
-        let found: Vec<(&str, f64)> = values.0.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+        let (values, _) = read(Scripted::always(answer), status);
+        let found: Vec<(&str, f64)> = values.numbers.iter().map(|(n, v)| (n.as_str(), *v)).collect();
         assert_eq!(
             found,
             [("server.status.questions", 42.0), ("server.status.innodb_row_lock_time_avg", 0.5)]
@@ -208,10 +201,14 @@ mod tests {
                 &["2", "a", "h", "d", "Sleep", "700", "", ""],
                 &["3", "a", "h", "d", "Query", "12", "Waiting for table metadata lock", "ALTER"],
                 &["4", "a", "h", "d", "Query", "3", "waiting for handler commit", "COMMIT"],
+                &["6", "r", "h", "", "Binlog Dump GTID", "90", "Master has sent all binlog to slave", ""],
                 &["9", "mydyno", "h", "", "Query", "0", "starting", "SHOW PROCESSLIST"],
+                &["10", "mydyno", "h", "", "Query", "0", "starting", "SHOW ENGINE INNODB STATUS"],
             ],
         );
-        let (values, _) = read(answer, |sql, values| sessions(sql, Some("9"), values));
+        let own = OwnSessions::default();
+        ["9", "10"].into_iter().for_each(|id| own.add(id.to_owned()));
+        let (values, _) = read(Scripted::always(answer), |sql, values| sessions(sql, &own, values));
         for (name, value) in [
             ("all", 3.0),
             ("sleeping", 1.0),
@@ -219,25 +216,36 @@ mod tests {
             ("locked", 1.0),
             ("metadata_locked", 1.0),
             ("committing", 1.0),
+            ("replicas", 1.0),
             ("oldest_s", 12.0),
         ] {
-            assert_eq!(values.0[&format!("server.sessions.{name}_now")], value, "{name}");
+            assert_eq!(values.numbers[&format!("server.sessions.{name}_now")], value, "{name}");
         }
     }
 
     #[test]
     fn metrics_that_are_not_enabled_are_left_out_in_both_dialects() {
+        // MySQL 9.7 lists counters of latches that it does not count.
         let mysql = table(
-            &["NAME", "COUNT", "STATUS"],
-            &[&["trx_rseg_history_len", "77", "enabled"], &["log_lsn_checkpoint_age", "0", "disabled"]],
+            &["NAME", "COUNT", "STATUS", "COMMENT"],
+            &[
+                &["trx_rseg_history_len", "77", "enabled", "Length of the TRX_RSEG_HISTORY list"],
+                &[
+                    "log_lsn_checkpoint_age",
+                    "0",
+                    "disabled",
+                    "Current LSN value minus LSN at last checkpoint",
+                ],
+                &["innodb_rwlock_s_spin_waits", "0", "enabled", "Deprecated counter, always 0"],
+            ],
         );
         let mariadb = table(
             &["NAME", "COUNT", "ENABLED"],
             &[&["trx_rseg_history_len", "77", "1"], &["log_lsn_checkpoint_age", "0", "0"]],
         );
         for answer in [mysql, mariadb] {
-            let (values, _) = read(answer, innodb_metrics);
-            let found: Vec<(&str, f64)> = values.0.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+            let (values, _) = read(Scripted::always(answer), innodb_metrics);
+            let found: Vec<(&str, f64)> = values.numbers.iter().map(|(n, v)| (n.as_str(), *v)).collect();
             assert_eq!(found, [("server.innodb.history_length_now", 77.0)]);
         }
     }
@@ -256,19 +264,19 @@ mod tests {
             ],
             &[&["wait/io/file/sql/binlog", "1", "0", "2", "500000000000", "3", "2000000000000"]],
         );
-        let (values, _) = read(answer, file_calls);
-        assert_eq!(values.0["server.file.binlog.writes"], 2.0);
-        assert_eq!(values.0["server.file.binlog.write_s"], 0.5);
-        assert_eq!(values.0["server.file.binlog.miscs"], 3.0);
-        assert_eq!(values.0["server.file.binlog.misc_s"], 2.0);
+        let (values, _) = read(Scripted::always(answer), file_calls);
+        assert_eq!(values.numbers["server.file.binlog.writes"], 2.0);
+        assert_eq!(values.numbers["server.file.binlog.write_s"], 0.5);
+        assert_eq!(values.numbers["server.file.binlog.miscs"], 3.0);
+        assert_eq!(values.numbers["server.file.binlog.misc_s"], 2.0);
     }
 
     #[test]
     fn a_server_that_refuses_or_is_gone_leaves_values_out() {
         let gone = SqlError::Connection("no complete answer within 5 s".to_owned());
-        for reading in [status, innodb_metrics, file_calls] {
-            let (values, ended) = read(Scripted(Err(gone.clone())), reading);
-            assert!(values.0.is_empty() && ended == Err(gone.clone()));
+        for reading in [status as fn(&mut ReadOnly<'_>, &mut Values) -> _, innodb_metrics, file_calls] {
+            let (values, ended) = read(Scripted::failing(gone.clone()), reading);
+            assert!(values.numbers.is_empty() && ended == Err(gone.clone()));
         }
     }
 }

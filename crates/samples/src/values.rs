@@ -2,21 +2,35 @@
 
 use indexmap::IndexMap;
 
-/// Values of one sample by name, in the order in which they are read.
-#[derive(Debug, Default)]
-pub struct Values(pub(crate) IndexMap<String, f64>);
+/// Values of one sample by name, in the order in which they are read, and the texts of statements by digest.
+#[derive(Debug, Default, Clone)]
+pub struct Values {
+    pub(crate) numbers: IndexMap<String, f64>,
+    pub(crate) texts: IndexMap<String, String>,
+}
 
 impl Values {
     /// Sets a value; one that is not finite is left out.
     pub fn set(&mut self, name: &str, value: f64) {
         if value.is_finite() {
-            self.0.insert(name.to_owned(), value);
+            self.numbers.insert(name.to_owned(), value);
         }
     }
 
     /// A value.
     pub fn get(&self, name: &str) -> Option<f64> {
-        self.0.get(name).copied()
+        self.numbers.get(name).copied()
+    }
+
+    /// Sets the text of the statement that a digest stands for.
+    pub fn set_text(&mut self, digest: &str, text: &str) {
+        self.texts.insert(digest.to_owned(), text.to_owned());
+    }
+
+    /// Adds all of `others`, which replace those of the same name.
+    pub(crate) fn extend(&mut self, others: &Self) {
+        self.numbers.extend(others.numbers.iter().map(|(name, value)| (name.clone(), *value)));
+        self.texts.extend(others.texts.iter().map(|(digest, text)| (digest.clone(), text.clone())));
     }
 
     /// Sets a value if there is one.

@@ -7,6 +7,7 @@ use mydyno_facts::{ReadOnly, Sql, SqlError};
 
 use crate::bus::Counters;
 use crate::followed::ServerPid;
+use crate::own_sessions::OwnSessions;
 use crate::statements;
 use crate::values::Values;
 
@@ -77,7 +78,9 @@ const OPTIONAL: [Group; 3] = [
 /// |---|---|
 /// | `server.connection.opened` | connections that were opened so far |
 /// | `server.connection.error_now` | number of the error, while there is no connection |
-/// | `server.connection.statements` | statements that mydyno sent so far |
+/// | `server.connection.statements` | statements that mydyno sent so far to sample |
+/// | `server.connection.sessions_now` | mydyno's sessions that sample |
+/// | `server.connection.busy_now` | those of them, without this one, that executed a statement while the status was read |
 /// | `server.pid_now` | the server's process, where it is visible |
 pub struct WatchedServer<C: Connect> {
     connect: C,
@@ -86,7 +89,7 @@ pub struct WatchedServer<C: Connect> {
     pid: ServerPid,
     refused: BTreeSet<&'static str>,
     opened: u32,
-    statements: u64,
+    own: OwnSessions,
     lost: bool,
     note: Box<dyn FnMut(ServerNote) + Send>,
 }
@@ -107,10 +110,15 @@ impl<C: Connect> WatchedServer<C> {
             pid,
             refused: BTreeSet::new(),
             opened: 1,
-            statements: 0,
+            own: OwnSessions::default(),
             lost: false,
             note: Box::new(note),
         }
+    }
+
+    /// The sessions that sample this server, for others that do.
+    pub fn own_sessions(&self) -> OwnSessions {
+        self.own.clone()
     }
 
     /// Reads everything over the connection that is open.
@@ -119,20 +127,23 @@ impl<C: Connect> WatchedServer<C> {
         let mut sql = ReadOnly::new(connection);
         sql.until(Instant::now() + LIMIT);
         let mut values = Values::default();
-        let own_id = &mut self.own_id;
+        let (own_id, own) = (&mut self.own_id, &self.own);
         let mut required = || {
+            let busy = own.busy_now();
             statements::status(&mut sql, &mut values)?;
+            values.set("server.connection.busy_now", f64::from(busy.max(own.busy_now())));
             if own_id.is_none() {
                 *own_id = sql.rows("SELECT CONNECTION_ID()")?.into_iter().flatten().next().flatten();
+                own_id.iter().for_each(|id| own.add(id.clone()));
             }
-            statements::sessions(&mut sql, own_id.as_deref(), &mut values)
+            statements::sessions(&mut sql, own, &mut values)
         };
         let mut ended = required();
         for (name, privilege, reading) in OPTIONAL {
             if ended.is_err() || self.refused.contains(name) {
                 continue;
             }
-            let before = values.0.len();
+            let before = values.numbers.len();
             match reading(&mut sql, &mut values) {
                 Err(lost @ (SqlError::Connection(_) | SqlError::Unanswered { .. } | SqlError::OutOfTime)) => {
                     ended = Err(lost)
@@ -141,11 +152,11 @@ impl<C: Connect> WatchedServer<C> {
                     self.refused.insert(name);
                     (self.note)(ServerNote::Refused(format!("{name}: {}", error.missing(privilege))));
                 }
-                Ok(()) if values.0.len() == before => _ = self.refused.insert(name),
+                Ok(()) if values.numbers.len() == before => _ = self.refused.insert(name),
                 Ok(()) => {}
             }
         }
-        self.statements += u64::from(sql.sent);
+        self.own.count_sent(sql.sent);
         Some(ended.map(|()| values))
     }
 
@@ -165,6 +176,7 @@ impl<C: Connect> WatchedServer<C> {
 
     fn lose(&mut self, lost: Lost) {
         self.connection = None;
+        self.own_id.take().iter().for_each(|id| self.own.remove(id));
         if !self.lost {
             self.lost = true;
             (self.note)(ServerNote::Lost(lost));
@@ -187,7 +199,7 @@ impl<C: Connect> Counters for WatchedServer<C> {
             }
             match self.read_open() {
                 Some(Ok(read)) => {
-                    values.0.extend(read.0);
+                    values.numbers.extend(read.numbers);
                     if std::mem::take(&mut self.lost) {
                         (self.note)(ServerNote::Back);
                     }
@@ -198,7 +210,8 @@ impl<C: Connect> Counters for WatchedServer<C> {
             }
         }
         values.set("server.connection.opened", f64::from(self.opened));
-        values.set("server.connection.statements", self.statements as f64);
+        values.set("server.connection.statements", self.own.sent() as f64);
+        values.set("server.connection.sessions_now", self.own.count() as f64);
         values.set_some("server.pid_now", self.pid.get().map(f64::from));
     }
 }
@@ -255,7 +268,7 @@ mod tests {
         let mut read = || {
             let mut values = Values::default();
             server.read(&mut values);
-            values.0
+            values.numbers
         };
         let whole = read();
         assert_eq!((whole["server.status.questions"], whole["server.pid_now"]), (7.0, 8.0));

@@ -87,6 +87,8 @@ mod tests {
             late_s: None,
             missed: 0,
             figures: figures.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect::<IndexMap<_, _>>(),
+            waits: Vec::new(),
+            statements: Vec::new(),
             events: Vec::new(),
             extra: serde_json::Map::new(),
         }

@@ -13,6 +13,8 @@ fn interval(figures: &[(&str, f64)]) -> WatchInterval {
         late_s: None,
         missed: 0,
         figures: figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        waits: Vec::new(),
+        statements: Vec::new(),
         events: Vec::new(),
         extra: serde_json::Map::new(),
     }

@@ -36,12 +36,15 @@ fn open_connections(plan: &Plan) -> u64 {
     load + plan.connections.idle as u64 + churning
 }
 
-/// Whether the connection limits permit one for the sampler in addition to the load. If not, the sampler does without.
-pub fn has_room_for_observer(plan: &Plan, found: &Found) -> bool {
-    let own = open_connections(plan) + CONTROL_CONNECTIONS + 1;
+/// How many connections the limits permit for the samplers in addition to the load, of `wanted`. The samplers do without the
+/// others.
+pub fn room_for_samplers(plan: &Plan, found: &Found, wanted: u64) -> u64 {
+    let own = open_connections(plan) + CONTROL_CONNECTIONS;
     let all = own + found.other_sessions.unwrap_or(0);
-    found.max_connections.is_none_or(|limit| limit >= all)
-        && found.max_user_connections.is_none_or(|limit| limit == 0 || limit >= own)
+    let of_all = found.max_connections.map_or(wanted, |limit| limit.saturating_sub(all));
+    let of_user = found.max_user_connections.filter(|limit| *limit > 0);
+    let of_user = of_user.map_or(wanted, |limit| limit.saturating_sub(own));
+    wanted.min(of_all).min(of_user)
 }
 
 fn too_few_connections(plan: &Plan, found: &Found) -> Vec<String> {
@@ -284,6 +287,16 @@ mod tests {
         assert_eq!(reasons.len(), 1, "{reasons:?}");
         assert!(reasons[0].contains("`SET GLOBAL max_connections = 225;`"), "{}", reasons[0]);
         assert!(reasons[0].contains("at most 146 with --connections"), "{}", reasons[0]);
+    }
+
+    #[test]
+    fn the_samplers_get_the_connections_that_the_limits_leave() {
+        let room = |load, max_user| {
+            let found = Found { max_user_connections: Some(max_user), other_sessions: Some(3), ..roomy() };
+            room_for_samplers(&plan(TargetKind::Sandbox, load, false), &found, 2)
+        };
+        assert_eq!([room("144", 0), room("145", 0), room("146", 0), room("147", 0)], [2, 1, 0, 0]);
+        assert_eq!([room("10", 14), room("10", 13), room("10", 12)], [2, 1, 0]);
     }
 
     #[test]

@@ -6,6 +6,6 @@ mod judge;
 mod look;
 
 pub use found::{Found, Needs, Others};
-pub(crate) use judge::has_room_for_observer;
 pub use judge::judge;
+pub(crate) use judge::room_for_samplers;
 pub use look::{WATCH, look};

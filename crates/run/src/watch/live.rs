@@ -10,10 +10,9 @@ use mydyno_load::clock::{Clock as _, MonotonicClock};
 use mydyno_model::document::Header;
 use mydyno_model::sample::Sample;
 use mydyno_model::watch::WatchManifest;
-use mydyno_samples::kernel_files::{Cpus, GroupMemory, Interrupts, Network, Softirqs, Threads, Together};
 use mydyno_samples::series::Series;
 use mydyno_samples::watched_server::{Connected, ServerNote, WatchedServer};
-use mydyno_samples::{Bus, MachineClock, Sampler, ServerPid, Stop};
+use mydyno_samples::{Bus, Details, MachineClock, Sampler, ServerPid, Smaps, Stop};
 use mydyno_wire::Client;
 use time::OffsetDateTime;
 
@@ -76,7 +75,7 @@ pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> 
     let bus_clock = MachineClock(|| clock.now_ns());
     let mut bus = Bus::new(&bus_clock, plan.interval, &mut files);
     if !remote {
-        bus = bus.after(Box::new(kernel(&source, &pid)));
+        bus = bus.after(Box::new(sampling::kernel(&source, &pid)));
     }
     let mut all_stacks = None;
     if plan.stacks && !remote && server.is_some() {
@@ -89,7 +88,14 @@ pub fn watch(plan: &WatchPlan, stop: &Cancel, see: &mut dyn FnMut(Seen<'_>)) -> 
     if let Some(Server { reconnect, first, .. }) = server {
         let notes = send.clone();
         let note = move |note| _ = notes.send(Message::Server(note));
-        bus = bus.beside(plan.interval, Box::new(WatchedServer::new(reconnect, first, pid, note)));
+        if !remote {
+            bus = bus.unawaited(Smaps::interval(), Box::new(Smaps::of(&source, &pid)));
+        }
+        let again = reconnect.clone();
+        let counters = WatchedServer::new(reconnect, first, pid, note.clone());
+        let details = Details::new(again, &counters.own_sessions(), note);
+        let every = Details::<Reconnect>::interval(plan.interval, plan.intervals);
+        bus = bus.beside(plan.interval, Box::new(counters)).unawaited(every, Box::new(details));
     }
     let black_box = plan.black_box.as_ref();
     let black_box = black_box.map(|plan| BlackBox::open(plan, &manifest, all_stacks.clone())).transpose()?;
@@ -155,21 +161,6 @@ fn connect(
     }
     let version = first.sql.server().text.clone();
     Ok(Some(Server { reconnect, first, version }))
-}
-
-/// Files that are read after the others, because they are many or large.
-fn kernel(source: &Source, pid: &ServerPid) -> Together {
-    Together(
-        "kernel",
-        vec![
-            Box::new(Cpus::open(source)),
-            Box::new(Interrupts::open(source)),
-            Box::new(Softirqs::open(source)),
-            Box::new(Network::open(source)),
-            Box::new(Threads::of(source, pid)),
-            Box::new(GroupMemory::of(source, pid)),
-        ],
-    )
 }
 
 fn manifest(

@@ -115,7 +115,7 @@ impl Metric {
     }
 }
 
-/// A name without the device in it, and the device as a label.
+/// A name without the device, kind of wait, statement or channel in it, and that as a label.
 fn labelled(name: &str) -> (String, Option<(&'static str, String)>) {
     for (prefix, key) in [("host.disk.", "device"), ("host.net.", "device"), ("host.cpu.cpu", "cpu")] {
         let found = name.strip_prefix(prefix).and_then(|rest| rest.rsplit_once('.'));
@@ -123,6 +123,15 @@ fn labelled(name: &str) -> (String, Option<(&'static str, String)>) {
             let family = prefix.trim_end_matches("cpu").trim_end_matches('.');
             let family = if key == "cpu" { "host.one_cpu" } else { family };
             return (format!("{family}.{what}"), Some((key, device.to_owned())));
+        }
+    }
+    for (prefix, family, key) in [
+        ("server.waits.", "server.wait", "event"),
+        ("server.digest.", "server.digest", "digest"),
+        ("server.replica.", "server.replica", "channel"),
+    ] {
+        if let Some((of, what)) = name.strip_prefix(prefix).and_then(|rest| rest.rsplit_once('.')) {
+            return (format!("{family}.{what}"), Some((key, of.to_owned())));
         }
     }
     if let Some(cpu) = name.strip_prefix("host.interrupts.cpu") {
@@ -167,6 +176,9 @@ mod tests {
                 ("host.cpu.cpu3.busy_s", 2.0),
                 ("server.status.threads_running", 3.0),
                 ("server.status.questions", 7.0),
+                ("server.waits.io/file/sql/binlog.time_s", 1.5),
+                ("server.digest.e19033140a2ee399@my.db.rows_sent", 4.0),
+                ("server.replica.default.lag_s_now", 2.0),
                 ("host.interrupts.cpu0", 9.0),
             ]),
             Some(true),
@@ -187,12 +199,20 @@ mydyno_host_memory_dirty_bytes 4096
 # TYPE mydyno_host_one_cpu_busy_seconds counter
 # UNIT mydyno_host_one_cpu_busy_seconds seconds
 mydyno_host_one_cpu_busy_seconds_total{cpu=\"3\"} 2
+# TYPE mydyno_server_digest_rows_sent counter
+mydyno_server_digest_rows_sent_total{digest=\"e19033140a2ee399@my.db\"} 4
+# TYPE mydyno_server_replica_lag_seconds gauge
+# UNIT mydyno_server_replica_lag_seconds seconds
+mydyno_server_replica_lag_seconds{channel=\"default\"} 2
 # TYPE mydyno_server_status_questions counter
 mydyno_server_status_questions_total 7
 # TYPE mydyno_server_status_threads_running gauge
 mydyno_server_status_threads_running 3
 # TYPE mydyno_server_up gauge
 mydyno_server_up 1
+# TYPE mydyno_server_wait_time_seconds counter
+# UNIT mydyno_server_wait_time_seconds seconds
+mydyno_server_wait_time_seconds_total{event=\"io/file/sql/binlog\"} 1.5
 # EOF
 ";
         assert_eq!(found, expected);

@@ -16,6 +16,7 @@ pub fn add(to: &mut Figures<'_>) {
         to.set(name, value);
     }
     cpus(to);
+    interrupts(to);
     // The sampler itself runs while it reads.
     to.set("host.load.running", to.now("host.load.running_now").map(|n| (n - 1.0).max(0.0)));
     to.gauges(&[("host.load.blocked", "host.load.blocked_now")]);
@@ -60,6 +61,36 @@ pub fn add(to: &mut Figures<'_>) {
         ("server.voluntary_switches_per_s", "server.voluntary_switches"),
         ("server.threads_on_cpu", "server.threads.run_s"),
         ("server.threads_waiting_for_cpu", "server.threads.wait_s"),
+    ]);
+    // Time from being able to run to running, for each time that a thread ran.
+    let delay = ratio(to.grown("server.threads.wait_s"), to.grown("server.threads.slices"));
+    to.set("server.run_queue_us", delay.map(|s| s * 1e6));
+    for what in ["anon", "file", "shmem", "swap"] {
+        let name = format!("server.memory.{what}_bytes");
+        to.set(&name, to.now(&name));
+    }
+    to.gauges(&[
+        ("server.memory.pss_bytes", "server.smaps.pss_bytes"),
+        ("server.memory.huge_bytes", "server.smaps.huge_bytes"),
+    ]);
+}
+
+/// Interrupts and softirqs of all CPUs.
+fn interrupts(to: &mut Figures<'_>) {
+    let all = |to: &Figures<'_>, start: &str| {
+        let names: Vec<&str> = to.after.values.keys().map(String::as_str).collect();
+        let names: Vec<&str> = names.into_iter().filter(|name| name.starts_with(start)).collect();
+        to.sum_per_s(&names)
+    };
+    to.set("host.interrupts_per_s", all(to, "host.interrupts.cpu"));
+    to.set("host.softirqs_per_s", all(to, "host.softirqs."));
+    to.rates(&[
+        ("host.softirqs.net_rx_per_s", "host.softirqs.net_rx"),
+        ("host.softirqs.net_tx_per_s", "host.softirqs.net_tx"),
+        ("host.softirqs.block_per_s", "host.softirqs.block"),
+        ("host.softirqs.timer_per_s", "host.softirqs.timer"),
+        ("host.softirqs.sched_per_s", "host.softirqs.sched"),
+        ("host.softirqs.rcu_per_s", "host.softirqs.rcu"),
     ]);
 }
 

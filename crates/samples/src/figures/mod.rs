@@ -5,6 +5,7 @@
 //! readings.
 
 mod budget;
+mod details;
 mod host;
 mod innodb;
 pub mod names;
@@ -15,20 +16,23 @@ use mydyno_model::sample::Sample;
 
 use crate::growth::Growth;
 
+pub use details::{statements, waits};
+
 /// The figures from `before` to `after`, both full frames.
 pub fn figures(before: &Sample, after: &Sample) -> IndexMap<String, f64> {
-    let mut found = Figures { before, after, values: IndexMap::new() };
+    let mut found = Figures::of(before, after);
     if after.at_s - before.at_s > 0.0 {
         host::add(&mut found);
         server::add(&mut found);
         innodb::add(&mut found);
+        details::add(&mut found);
         budget::add(&mut found);
     }
     found.values
 }
 
 /// The instants of readings beside the bus, by the names of the values that they read.
-const GROUPS: [(&str, &str); 14] = [
+const GROUPS: [(&str, &str); 19] = [
     ("server.status.", "observe.server.at_s"),
     ("server.sessions.", "observe.server.at_s"),
     ("server.innodb.", "observe.server.at_s"),
@@ -43,12 +47,23 @@ const GROUPS: [(&str, &str); 14] = [
     ("host.softirqs.", "observe.kernel.at_s"),
     ("host.cpu.cpu", "observe.kernel.at_s"),
     ("profile.", "observe.profile.at_s"),
+    ("server.innodb_status.", "observe.innodb_status.at_s"),
+    ("server.waits.", "observe.waits.at_s"),
+    ("server.digest.", "observe.digests.at_s"),
+    ("server.replica.", "observe.replica.at_s"),
+    ("server.smaps.", "observe.smaps.at_s"),
 ];
 
 struct Figures<'a> {
     before: &'a Sample,
     after: &'a Sample,
     values: IndexMap<String, f64>,
+}
+
+impl<'a> Figures<'a> {
+    fn of(before: &'a Sample, after: &'a Sample) -> Self {
+        Self { before, after, values: IndexMap::new() }
+    }
 }
 
 impl Figures<'_> {

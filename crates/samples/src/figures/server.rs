@@ -44,12 +44,14 @@ pub fn add(to: &mut Figures<'_>) {
         ("server.binlog.commits_per_s", "server.status.binlog_commits"),
         ("server.binlog.group_commits_per_s", "server.status.binlog_group_commits"),
     ]);
-    // mydyno's own session is connected, and runs while it reads.
-    for (figure, gauge) in [
-        ("server.threads_running", "server.status.threads_running"),
-        ("server.threads_connected", "server.status.threads_connected"),
+    // mydyno's own sessions are connected, and that of the counters runs while it reads them.
+    let sessions = to.now("server.connection.sessions_now").unwrap_or(1.0);
+    let running = 1.0 + to.now("server.connection.busy_now").unwrap_or(0.0);
+    for (figure, gauge, own) in [
+        ("server.threads_running", "server.status.threads_running", running),
+        ("server.threads_connected", "server.status.threads_connected", sessions),
     ] {
-        to.set(figure, to.now(gauge).map(|n| (n - 1.0).max(0.0)));
+        to.set(figure, to.now(gauge).map(|n| (n - own).max(0.0)));
     }
     to.gauges(&[
         ("server.sessions.sleeping", "server.sessions.sleeping_now"),
@@ -57,6 +59,7 @@ pub fn add(to: &mut Figures<'_>) {
         ("server.sessions.locked", "server.sessions.locked_now"),
         ("server.sessions.metadata_locked", "server.sessions.metadata_locked_now"),
         ("server.sessions.committing", "server.sessions.committing_now"),
+        ("server.sessions.replicas", "server.sessions.replicas_now"),
         ("server.sessions.oldest_s", "server.sessions.oldest_s_now"),
         ("server.uptime_s", "server.status.uptime"),
     ]);

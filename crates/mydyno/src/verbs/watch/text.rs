@@ -9,6 +9,16 @@ use mydyno_model::watch::WatchInterval;
 /// Columns of the time that begins a block; the other lines are indented by as many.
 const MARGIN: usize = 10;
 
+/// Columns of the titles of lines.
+const TITLE: usize = 9;
+
+/// Kinds of waits and statements that are shown, and the mean number of threads from which one is.
+const MOST_SHOWN: usize = 3;
+const SHOWN_THREADS: f64 = 0.01;
+
+/// A transaction that is older is shown.
+const OLD_TRANSACTION_S: f64 = 10.0;
+
 /// Shares of the CPU, of the free memory or of one CPU, at which a figure that is otherwise left out is shown.
 const SHOWN_CPU_SHARE: f64 = 0.005;
 
@@ -36,7 +46,12 @@ pub fn block(interval: &WatchInterval, width: usize) -> String {
     add("server", figures.server());
     add("innodb", figures.innodb());
     add("files", figures.files());
+    add("waits", figures.waits());
+    add("replica", figures.replication());
     add("time", figures.budget());
+    for statement in figures.statements(width.saturating_sub(MARGIN + TITLE)) {
+        add("sql", vec![Some(statement)]);
+    }
     add("sampling", figures.sampling());
     for event in &interval.events {
         add("event", vec![Some(text::line(&event.text))]);
@@ -129,7 +144,6 @@ fn filled(text: &str, width: usize) -> Vec<String> {
 
 /// Parts on lines of at most `width` characters, separated by dots; the title stands on the first line only.
 fn wrapped(title: &str, parts: &[String], width: usize) -> Vec<String> {
-    const TITLE: usize = 9;
     let mut lines = vec![format!("{title:<TITLE$}")];
     let mut used = 0;
     for part in parts {
@@ -306,6 +320,51 @@ impl Figures<'_> {
             waiting.map(|n| format!("waiting for row locks {}", three_digits(n))),
             rate("deadlocks", "innodb.deadlocks_per_s"),
             self.get("innodb.history_length").map(|n| format!("history {}", count(n))),
+            self.some("innodb.latch_waiting").map(|n| format!("waiting for latches {n}")),
+            rate("latch waits", "innodb.semaphore_waits_per_s"),
+            rate("spin rounds", "innodb.rwlock_spin_rounds_per_s"),
+            self.some("innodb.pending_reads").map(|n| format!("pending reads {n}")),
+            self.some("innodb.pending_writes").map(|n| format!("pending writes {n}")),
+            self.some("innodb.queries_queued").map(|n| format!("queued before InnoDB {n}")),
+            self.get("innodb.oldest_transaction_s")
+                .filter(|age_s| *age_s >= OLD_TRANSACTION_S)
+                .map(|age_s| format!("oldest transaction {}", show_seconds(age_s))),
+        ]
+    }
+
+    /// What threads of the server wait for, in an interval in which that was read.
+    fn waits(&self) -> Vec<Option<String>> {
+        let shown = self.0.waits.iter().filter(|wait| wait.threads >= SHOWN_THREADS).take(MOST_SHOWN);
+        let words = shown.map(|wait| {
+            let mean = wait.wait_us.map(|us| format!(" of {}", show_us(us))).unwrap_or_default();
+            Some(format!("{} {} threads{mean}", text::line(&wait.event), three_digits(wait.threads)))
+        });
+        words.collect()
+    }
+
+    /// The statements that took the most time, in an interval in which that was read.
+    fn statements(&self, width: usize) -> Vec<String> {
+        let shown = self.0.statements.iter().filter(|sql| sql.threads >= SHOWN_THREADS).take(MOST_SHOWN);
+        let words = shown.map(|sql| {
+            let mean = sql.statement_us.map(|us| format!(" of {}", show_us(us))).unwrap_or_default();
+            let words = text::line(sql.text.as_deref().unwrap_or(&sql.digest));
+            let all = format!(
+                "{} threads · {}/s{mean} · {words}",
+                three_digits(sql.threads),
+                count(sql.statements_per_s)
+            );
+            all.chars().take(width.max(40)).collect()
+        });
+        words.collect()
+    }
+
+    fn replication(&self) -> Vec<Option<String>> {
+        let replicas = self.some("server.sessions.replicas").map(|n| format!("sends to {n} replicas"));
+        vec![
+            self.get("server.replica.lag_s")
+                .map(|lag_s| format!("behind its source {}", show_seconds(lag_s))),
+            self.some("server.replica.stopped_threads").map(|n| format!("threads that do not run {n}")),
+            replicas,
         ]
     }
 
@@ -359,6 +418,8 @@ mod tests {
             late_s: Some(0.0001),
             missed: 0,
             figures: figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+            waits: Vec::new(),
+            statements: Vec::new(),
             events: Vec::new(),
             extra: serde_json::Map::new(),
         }

@@ -77,12 +77,13 @@ pub enum Action {
 type View = (&'static str, fn(&App, usize) -> Vec<String>);
 
 /// The views, in the order of their keys.
-pub const VIEWS: [View; 7] = [
+pub const VIEWS: [View; 8] = [
     ("main", views::overview),
     ("cpus", views::cpus),
     ("disks", views::disks),
     ("innodb", views::innodb),
     ("waits", views::waits),
+    ("sql", views::statements),
     ("budget", views::budget),
     ("profile", views::profile),
 ];
@@ -147,7 +148,7 @@ impl App {
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return Action::End,
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Action::End,
-            KeyCode::Char(digit @ '1'..='7') => self.turn_to((digit as u32 - '1' as u32) as usize),
+            KeyCode::Char(digit @ '1'..='8') => self.turn_to((digit as u32 - '1' as u32) as usize),
             KeyCode::Tab | KeyCode::Right => self.turn_to((self.view + 1) % VIEWS.len()),
             KeyCode::BackTab | KeyCode::Left => self.turn_to((self.view + VIEWS.len() - 1) % VIEWS.len()),
             KeyCode::Char(' ') => self.frozen = if self.frozen.is_some() { None } else { Some(latest) },
@@ -230,8 +231,8 @@ impl App {
             said,
         );
         let keys = match frame.area().width {
-            0..=79 => "1-7 view · space freeze · [ ] step · q end",
-            _ => "1-7 Tab view · space freeze · [ ] step · { } a minute · Home End · ↑↓ scroll · q end",
+            0..=79 => "1-8 view · space freeze · [ ] step · q end",
+            _ => "1-8 Tab view · space freeze · [ ] step · { } a minute · Home End · ↑↓ scroll · q end",
         };
         frame.render_widget(Paragraph::new(keys).style(self.style(Color::DarkGray, Modifier::DIM)), foot);
     }

@@ -2,6 +2,7 @@
 
 use mydyno_judge::diagnosis::{Rules, diagnose};
 use mydyno_model::profile::TimeClass;
+use mydyno_model::text::line;
 use mydyno_model::units::{show_us, three_digits};
 use mydyno_model::watch::WatchInterval;
 
@@ -12,6 +13,7 @@ use crate::verbs::watch::text;
 const BACK: usize = 60;
 
 const NOTHING: &str = "Nothing was sampled yet.";
+const NO_SCHEMA: &str = "The performance schema is off, or may not be read.";
 const NO_STACKS: &str =
     "No stacks: --budget captures them; it needs root or CAP_PERFMON, on the server's own host.";
 
@@ -149,7 +151,50 @@ pub fn waits(app: &App, _: usize) -> Vec<String> {
     let before = lines.len();
     lines.extend(figures(interval, &["server.file."]));
     if lines.len() == before {
-        lines.push("The performance schema is off, or may not be read.".to_owned());
+        lines.push(NO_SCHEMA.to_owned());
+    }
+    lines.push("# Waits (performance schema, all threads of the server)".to_owned());
+    // They are read every few seconds.
+    let read = app.until_shown(BACK).into_iter().rev().find(|interval| !interval.waits.is_empty());
+    let Some(read) = read else {
+        lines.push(NO_SCHEMA.to_owned());
+        return lines;
+    };
+    for wait in &read.waits {
+        let length = wait.wait_us.map(show_us).unwrap_or_default();
+        lines.push(format!(
+            "{:<48} {:>7} threads {:>8}/s {length:>9}",
+            line(&wait.event),
+            three_digits(wait.threads),
+            three_digits(wait.waits_per_s)
+        ));
+    }
+    lines.extend(figures(interval, &["server.replica."]));
+    lines
+}
+
+/// The statements that take the most time, by digest.
+pub fn statements(app: &App, width: usize) -> Vec<String> {
+    let read = app.until_shown(BACK).into_iter().rev().find(|interval| !interval.statements.is_empty());
+    let Some(read) = read else {
+        return vec!["# Statements".to_owned(), NO_SCHEMA.to_owned()];
+    };
+    let mut lines = vec![
+        "# Statements by the time they take (performance schema; mydyno's own too)".to_owned(),
+        "threads      per s       mean   examined       used  statement".to_owned(),
+    ];
+    let number = |value: Option<f64>| value.map(three_digits).unwrap_or_default();
+    for statement in &read.statements {
+        let mean = statement.statement_us.map(show_us).unwrap_or_default();
+        let words = line(statement.text.as_deref().unwrap_or(&statement.digest));
+        let words: String = words.chars().take(width.saturating_sub(53).max(20)).collect();
+        lines.push(format!(
+            "{:>7} {:>10} {mean:>10} {:>10} {:>10}  {words}",
+            three_digits(statement.threads),
+            three_digits(statement.statements_per_s),
+            number(statement.rows_examined),
+            number(statement.rows_used),
+        ));
     }
     lines
 }

@@ -28,6 +28,8 @@ fn interval(second: u32) -> WatchInterval {
         late_s: None,
         missed: 0,
         figures: figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        waits: Vec::new(),
+        statements: Vec::new(),
         events: Vec::new(),
         extra: serde_json::Map::new(),
     }
