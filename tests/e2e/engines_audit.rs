@@ -56,6 +56,8 @@ fn look(name: &'static str) -> Seen {
         "--general-log=1",
         "--log-output=FILE",
         "--loose-performance-schema=ON",
+        // MariaDB changes it only where it was another than 0 at the start.
+        "--max-user-connections=1000",
         // Or tables are not looked at.
         "--innodb-stats-on-metadata=OFF",
     ];

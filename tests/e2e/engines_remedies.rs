@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::{Duration, Instant};
 
 use mydyno_facts::catalogue::unit_of;
 use mydyno_judge::{Claims, fixture_facts, judge};
@@ -154,6 +155,19 @@ fn value_of(client: &mut Client, name: &str) -> Result<String, String> {
     Ok(rows.text(0, 0).unwrap_or_default().into_owned())
 }
 
+/// The value that a variable settles at: InnoDB resizes its pool in the background, on a busy host for seconds.
+fn settled(client: &mut Client, name: &str, wanted: &str) -> Result<String, String> {
+    let patience =
+        Instant::now() + Duration::from_secs(if name == "innodb_buffer_pool_size" { 30 } else { 0 });
+    loop {
+        let read = value_of(client, name)?;
+        if same(&read, wanted) || Instant::now() >= patience {
+            return Ok(read);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Switches read as 0 and 1 are written OFF and ON; numbers may have a fraction of zeros.
 fn same(read: &str, written: &str) -> bool {
     let plain = |text: &str| match text.to_ascii_uppercase().as_str() {
@@ -182,17 +196,17 @@ fn taken(engine: &Engine, sql: &str, undo: Option<&str>) -> Result<bool, String>
     let violated = undo.and_then(set_by).filter(|(back, _)| *back == name).map(|(_, value)| value);
     let about = violated.is_some_and(|value| {
         client.query(undo.unwrap_or_default()).is_ok()
-            && value_of(&mut client, name).is_ok_and(|read| same(&read, value))
+            && settled(&mut client, name, value).is_ok_and(|read| same(&read, value))
     });
     let outcome = (|| {
         accepted(engine, sql)?;
-        let read = value_of(&mut client, name)?;
+        let read = settled(&mut client, name, wanted)?;
         if !same(&read, wanted) {
             return Err(format!("{name} is {read} afterwards"));
         }
         let (Some(value), Some(undo), true) = (violated, undo, about) else { return Ok(false) };
         accepted(engine, undo).map_err(|why| format!("undo: {undo}: {why}"))?;
-        let read = value_of(&mut client, name)?;
+        let read = settled(&mut client, name, value)?;
         if same(&read, value) { Ok(true) } else { Err(format!("undo: {undo}: {name} is {read} afterwards")) }
     })();
     // As it was, for what comes next.

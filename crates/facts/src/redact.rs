@@ -12,7 +12,7 @@ use crate::collector::{FactInfo, fact};
 use crate::error::FactsError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 73] = [
+const NAMED: [FactInfo; 74] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -67,6 +67,7 @@ const NAMED: [FactInfo; 73] = [
     fact("server.lock_waits.blockers", "", ""),
     fact("server.statements.LIST", "", ""),
     fact("server.grants.KIND", "", ""),
+    fact("server.gtid.own_ids", "", ""),
     fact("server.definers.missing", "", ""),
     fact("server.tls.certificate_names", "", ""),
     fact("server.exposure.KIND", "", ""),

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mydyno_linux::calls::files;
+use mydyno_linux::calls::{self, files};
 
 use mydyno_model::facts::Status;
 use thiserror::Error;
@@ -52,7 +52,7 @@ impl Missing {
 
     fn of(error: &io::Error, path: &str) -> Self {
         match error.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM) => Self::Denied(refusal(path)),
+            Some(libc::EACCES | libc::EPERM) => Self::Denied(refusal(path, calls::effective_uid() == 0)),
             Some(libc::ENOENT | libc::ENOTDIR | libc::ENODEV | libc::ENXIO | libc::ESRCH) => {
                 Self::Absent(format!("{path}: {}", reason(error)))
             }
@@ -71,8 +71,10 @@ pub fn reason(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
-fn refusal(path: &str) -> String {
-    let remedy = if process_of(path).is_some() {
+fn refusal(path: &str, to_root: bool) -> String {
+    let remedy = if to_root {
+        "a container, a security module or the kernel keeps it from root as well"
+    } else if process_of(path).is_some() {
         "run mydyno as root or as the user that runs that process"
     } else {
         "run mydyno as root"
@@ -282,7 +284,12 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_would_permit_it() {
-        let of = |path: &str| Missing::of(&io::Error::from_raw_os_error(libc::EACCES), path);
+        let of = |path: &str| Missing::Denied(refusal(path, false));
+        assert!(matches!(
+            Missing::of(&io::Error::from_raw_os_error(libc::EPERM), "/sys/x"),
+            Missing::Denied(_)
+        ));
+        assert!(refusal("/dev/sda", true).ends_with("from root as well"));
         assert_eq!(
             of("/proc/17/io"),
             Missing::Denied(

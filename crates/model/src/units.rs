@@ -121,6 +121,9 @@ pub fn show_us(us: f64) -> String {
 
 /// Seconds for people: `250 ms`, `10 s`, `2 min 5 s`, `1 h 3 min`, `8 d 4 h`.
 pub fn show_seconds(seconds: f64) -> String {
+    if seconds == 0.0 {
+        return "0 s".to_owned();
+    }
     if seconds < 60.0 {
         return show_us(seconds * 1e6);
     }
@@ -252,6 +255,7 @@ mod tests {
         assert_eq!(show_us(4567.0), "4.57 ms");
         assert_eq!(show_us(999_900.0), "1000 ms");
         assert_eq!(show_us(1_234_567.0), "1.23 s");
+        assert_eq!(show_seconds(0.0), "0 s");
         assert_eq!(show_seconds(125.0), "2 min 5 s");
         assert_eq!(show_seconds(3780.0), "1 h 3 min");
         assert_eq!(show_seconds(31_536_000.0), "365 d");

@@ -25,7 +25,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.error_log.KIND.count",
             "count",
-            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, long_undo",
+            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, event, long_undo",
         ),
         fact(
             "server.error_log.KIND.last_age_s",
@@ -51,7 +51,7 @@ struct Kind {
     errors_only: bool,
 }
 
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 19] = [
     Kind { name: "crash", texts: &["got signal ", "got exception 0x"], errors_only: false },
     Kind { name: "recovery", texts: &["Starting crash recovery"], errors_only: false },
     Kind {
@@ -125,6 +125,7 @@ const KINDS: [Kind; 18] = [
         errors_only: false,
     },
     Kind { name: "host_name", texts: &["could not be resolved", "Hostname '"], errors_only: false },
+    Kind { name: "event", texts: &["Event Scheduler: ["], errors_only: true },
     Kind { name: "long_undo", texts: &["Difficult to find free blocks"], errors_only: false },
 ];
 

@@ -31,7 +31,7 @@ pub fn read(
         readings.put(&id("inodes_free"), "statvfs(3)", Ok(space.inodes_free));
     }
     match (mount.kind.as_str(), device) {
-        ("ext2" | "ext3" | "ext4", Some(device)) => ext(&id, source, device, readings),
+        ("ext2" | "ext3" | "ext4", Some(device)) => ext(&id, source, device, reached, readings),
         ("btrfs", Some(device)) => {
             btrfs_errors(&id, source, device, readings);
             let path = reached.clone().and_then(|path| no_cow(source, &path));
@@ -42,7 +42,13 @@ pub fn read(
 }
 
 /// Errors and the journal of the ext4 driver, which mounts ext2 and ext3 as well (filesystems/ext4 of the kernel).
-fn ext(id: &dyn Fn(&str) -> String, source: &Source, device: &str, readings: &Readings) {
+fn ext(
+    id: &dyn Fn(&str) -> String,
+    source: &Source,
+    device: &str,
+    reached: &Read<String>,
+    readings: &Readings,
+) {
     let folder = format!("/sys/fs/ext4/{device}");
     if !source.exists(&folder) {
         return;
@@ -55,8 +61,7 @@ fn ext(id: &dyn Fn(&str) -> String, source: &Source, device: &str, readings: &Re
         found.map(str::to_owned).ok_or_else(|| Missing::Absent(format!("{options} has no line errors=")))
     });
     readings.put(&id("on_error"), options, on_error);
-    let found = features(source, device);
-    let from = format!("/dev/{device}");
+    let (from, found) = features(source, device, reached);
     readings.put(
         &id("extents"),
         from.clone(),
@@ -76,11 +81,25 @@ fn ext(id: &dyn Fn(&str) -> String, source: &Source, device: &str, readings: &Re
 const DIR_INDEX: u32 = 0x20;
 const EXTENTS: u32 = 0x40;
 
-/// The compatible and the incompatible features in the superblock of an ext4, which begins at byte 1024.
-fn features(source: &Source, device: &str) -> Read<(u32, u32)> {
+/// The compatible and the incompatible features of an ext4, by its superblock or, where the device is withheld, by the
+/// kernel; with the name of that source.
+fn features(source: &Source, device: &str, reached: &Read<String>) -> (String, Read<(u32, u32)>) {
     let path = format!("/dev/{device}");
+    let found = superblock(source, &path);
+    let told = match (&found, reached) {
+        (Err(_), Ok(reached)) if source.is_live() => files::ext4_features(&source.path(reached)).ok(),
+        _ => None,
+    };
+    match told {
+        Some(told) => ("EXT4_IOC_GET_TUNE_SB_PARAM".to_owned(), Ok(told)),
+        None => (path, found),
+    }
+}
+
+/// The same features in the superblock, which begins at byte 1024 of the device.
+fn superblock(source: &Source, path: &str) -> Read<(u32, u32)> {
     let mut block = [0_u8; 1024];
-    let file = source.open(&path)?;
+    let file = source.open(path)?;
     file.read_exact_at(&mut block, 1024).map_err(|e| Missing::Error(format!("{path}: {}", reason(&e))))?;
     let word = |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
     match block[0x38..0x3a] {
@@ -125,17 +144,21 @@ mod tests {
     use crate::tree::tree;
     use serde_json::json;
 
+    fn unreached() -> Read<String> {
+        Err(Missing::Absent("no folder".to_owned()))
+    }
+
     #[test]
     fn errors_and_the_journal_of_an_ext4_are_those_of_its_folder_in_sysfs() {
         let (tree, source) = tree(&[("sys/fs/ext4/sdb1/errors_count", "3\n")]);
         let readings = Readings::new(&COLLECTOR);
         let id = |name: &str| format!("storage.datadir.{name}");
-        ext(&id, &source, "sdb1", &readings);
+        ext(&id, &source, "sdb1", &unreached(), &readings);
         assert_eq!(readings.value("storage.datadir.errors"), Some(json!(3)));
         assert_eq!(readings.value("storage.datadir.journal"), Some(json!(false)));
         tree.file("sys/fs/ext4/sdb1/journal_task", "77\n");
         let readings = Readings::new(&COLLECTOR);
-        ext(&id, &source, "sdb1", &readings);
+        ext(&id, &source, "sdb1", &unreached(), &readings);
         assert_eq!(readings.value("storage.datadir.journal"), Some(json!(true)));
     }
 

@@ -48,6 +48,22 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "grants on a schema whose name has an underscore that is a wildcard: account, schema",
         ),
+        fact(
+            "server.grants.of_all",
+            "",
+            "privileges on all schemas that every account has, by a mandatory role or by PUBLIC: role, privileges",
+        ),
+        fact(
+            "server.grants.hands_on",
+            "",
+            "accounts that may grant their privileges on one schema to others: account, schema",
+        ),
+        fact("server.grants.gone_schemas", "", "grants on a schema that is not there: account, schema"),
+        fact(
+            "server.grants.unused_roles",
+            "",
+            "roles that no account has; MySQL knows them as locked accounts without a password",
+        ),
         fact("server.grants.same_name", "", "user names that several accounts have, root excepted"),
         fact("server.passwords.expired", "", "accounts whose password has expired by hand"),
         fact("server.passwords.second", "", "accounts that keep a second, older password"),
@@ -78,9 +94,10 @@ const ROLE_ADMINS: [Wording; 2] = [
         &[mariadb(100_005..)],
     ),
 ];
-/// The servers give root the right to act for everybody (the empty name).
+/// The servers give root, and MariaDB the user of the system that it runs as, the right to act for everybody (the empty
+/// name). Who may do everything, and grant it, gains nothing by acting for others.
 const PROXIES: [Wording; 1] = [(
-    "SELECT CONCAT(p.User, '@', p.Host, ' as ', IF(p.Proxied_user = '', 'everybody', CONCAT(p.Proxied_user, '@', p.Proxied_host))) FROM mysql.proxies_priv p LEFT JOIN mysql.user u ON u.User = p.Proxied_user AND u.Host = p.Proxied_host WHERE p.User <> 'root' AND (p.Proxied_user IN ('', 'root') OR u.Super_priv = 'Y' OR u.Create_user_priv = 'Y') ORDER BY 1 LIMIT 20",
+    "SELECT CONCAT(p.User, '@', p.Host, ' as ', IF(p.Proxied_user = '', 'everybody', CONCAT(p.Proxied_user, '@', p.Proxied_host))) FROM mysql.proxies_priv p LEFT JOIN mysql.user u ON u.User = p.Proxied_user AND u.Host = p.Proxied_host LEFT JOIN mysql.user o ON o.User = p.User AND o.Host = p.Host WHERE p.User <> 'root' AND NOT (COALESCE(o.Super_priv, 'N') = 'Y' AND COALESCE(o.Grant_priv, 'N') = 'Y') AND (p.Proxied_user IN ('', 'root') OR u.Super_priv = 'Y' OR u.Create_user_priv = 'Y') ORDER BY 1 LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 const DYNAMIC: [Wording; 1] = [(
@@ -106,16 +123,56 @@ const PATTERNS: [Wording; 1] = [(
     "SELECT CONCAT(User, '@', Host, ' on ', Db) FROM mysql.db WHERE REPLACE(Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' AND User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') ORDER BY 1 LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
+/// What roles that a condition chooses allow on all schemas.
+macro_rules! of_all {
+    ($condition:literal) => {
+        concat!(
+            "SELECT CONCAT(r.User, ': ', TRIM(CONCAT(IF(r.Select_priv = 'Y', 'SELECT ', ''), IF(r.Insert_priv = 'Y', 'INSERT ', ''), IF(r.Update_priv = 'Y', 'UPDATE ', ''), IF(r.Delete_priv = 'Y', 'DELETE ', ''), IF(r.Drop_priv = 'Y', 'DROP ', ''), IF(r.File_priv = 'Y', 'FILE ', ''), IF(r.Process_priv = 'Y', 'PROCESS ', ''), IF(r.Super_priv = 'Y', 'SUPER ', ''), IF(r.Create_user_priv = 'Y', 'CREATE USER ', ''), IF(r.Grant_priv = 'Y', 'GRANT OPTION', '')))) FROM mysql.user r WHERE 'Y' IN (r.Select_priv, r.Insert_priv, r.Update_priv, r.Delete_priv, r.Drop_priv, r.File_priv, r.Process_priv, r.Super_priv, r.Create_user_priv, r.Grant_priv) AND ",
+            $condition,
+            " ORDER BY 1 LIMIT 20"
+        )
+    };
+}
+/// The names in mandatory_roles stand with or without quotes (39, 34, 96), and with or without a host.
+const OF_ALL: [Wording; 2] = [
+    (
+        of_all!(
+            "(FIND_IN_SET(r.User, REPLACE(REPLACE(REPLACE(REPLACE(@@GLOBAL.mandatory_roles, CHAR(96), ''), CHAR(39), ''), CHAR(34), ''), ' ', '')) > 0 OR FIND_IN_SET(CONCAT(r.User, '@', r.Host), REPLACE(REPLACE(REPLACE(REPLACE(@@GLOBAL.mandatory_roles, CHAR(96), ''), CHAR(39), ''), CHAR(34), ''), ' ', '')) > 0)"
+        ),
+        &[mysql(80_002..)],
+    ),
+    (of_all!("r.User = 'PUBLIC'"), &[mariadb(101_100..)]),
+];
+const HANDS_ON: [Wording; 1] = [(
+    "SELECT CONCAT(User, '@', Host, ' on ', REPLACE(Db, CHAR(92), '')) FROM mysql.db WHERE Grant_priv = 'Y' AND User NOT IN ('root', 'mariadb.sys', 'mysql.sys', 'mysql.session') ORDER BY 1 LIMIT 20",
+    &[mysql(50_507..), mariadb(50_200..)],
+)];
+/// Without those whose name is a pattern, and those of the server, which it grants before the schemas are there.
+const GONE_SCHEMAS: [Wording; 1] = [(
+    "SELECT CONCAT(d.User, '@', d.Host, ' on ', REPLACE(d.Db, CHAR(92), '')) FROM mysql.db d LEFT JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME = REPLACE(d.Db, CHAR(92), '') WHERE s.SCHEMA_NAME IS NULL AND LOCATE('%', REPLACE(d.Db, CONCAT(CHAR(92), '%'), '')) = 0 AND LOCATE('_', REPLACE(d.Db, CONCAT(CHAR(92), '_'), '')) = 0 AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session', 'mariadb.sys') AND d.Db NOT IN ('performance_schema', 'sys') ORDER BY 1 LIMIT 20",
+    &[mysql(50_507..), mariadb(50_200..)],
+)];
+const UNUSED_ROLES: [Wording; 2] = [
+    (
+        "SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u LEFT JOIN mysql.role_edges e ON e.FROM_USER = u.User AND e.FROM_HOST = u.Host LEFT JOIN mysql.role_edges t ON t.TO_USER = u.User AND t.TO_HOST = u.Host WHERE e.FROM_USER IS NULL AND t.TO_USER IS NULL AND u.account_locked = 'Y' AND u.password_expired = 'Y' AND u.authentication_string = '' AND LOCATE(u.User, @@GLOBAL.mandatory_roles) = 0 AND u.User NOT IN ('', 'root', 'mysql.sys', 'mysql.session', 'mysql.infoschema') ORDER BY 1 LIMIT 20",
+        &[mysql(80_002..)],
+    ),
+    // Who makes a role has it with ADMIN OPTION.
+    (
+        "SELECT u.User FROM mysql.user u LEFT JOIN mysql.roles_mapping e ON e.Role = u.User AND e.Admin_option = 'N' WHERE e.Role IS NULL AND u.is_role = 'Y' AND u.User <> 'PUBLIC' ORDER BY 1 LIMIT 20",
+        &[mariadb(100_005..)],
+    ),
+];
 const SAME_NAME: [Wording; 1] = [(
     "SELECT CONCAT(User, ': ', GROUP_CONCAT(Host ORDER BY Host SEPARATOR ' ')) FROM mysql.user WHERE User NOT IN ('root', '') GROUP BY User HAVING COUNT(*) > 1 ORDER BY User LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
+/// A locked account is a role, or one of the server's own.
 const EXPIRED: [Wording; 2] = [
     (
-        "SELECT CONCAT(User, '@', Host) FROM mysql.global_priv WHERE JSON_VALUE(Priv, '$.password_last_changed') = '0' ORDER BY 1 LIMIT 20",
+        "SELECT CONCAT(User, '@', Host) FROM mysql.global_priv WHERE JSON_VALUE(Priv, '$.password_last_changed') = '0' AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') IN ('0', 'false') AND User <> 'mariadb.sys' ORDER BY 1 LIMIT 20",
         &[mariadb(100_403..)],
     ),
-    // A locked account is a role, or one of the server's own.
     (
         "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE password_expired = 'Y' AND account_locked = 'N' ORDER BY 1 LIMIT 20",
         &[mysql(50_706..)],
@@ -143,6 +200,10 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         ("server.grants.roles_that_log_in", &ROLES_THAT_LOG_IN[..]),
         ("server.grants.idle_roles", &IDLE_ROLES[..]),
         ("server.grants.patterns", &PATTERNS[..]),
+        ("server.grants.of_all", &OF_ALL[..]),
+        ("server.grants.hands_on", &HANDS_ON[..]),
+        ("server.grants.gone_schemas", &GONE_SCHEMAS[..]),
+        ("server.grants.unused_roles", &UNUSED_ROLES[..]),
         ("server.grants.same_name", &SAME_NAME[..]),
         ("server.passwords.expired", &EXPIRED[..]),
         ("server.passwords.second", &SECOND[..]),
@@ -193,7 +254,17 @@ mod tests {
     fn every_statement_only_reads() {
         let all =
             [&BY_ROLE[..], &ROLE_ADMINS, &PROXIES, &DYNAMIC, &ROLES_THAT_LOG_IN, &IDLE_ROLES, &PATTERNS];
-        let more = [&SAME_NAME[..], &EXPIRED, &SECOND, &IN_COMMENTS, &THAT_LOCK];
+        let more = [
+            &OF_ALL[..],
+            &HANDS_ON,
+            &GONE_SCHEMAS,
+            &UNUSED_ROLES,
+            &SAME_NAME,
+            &EXPIRED,
+            &SECOND,
+            &IN_COMMENTS,
+            &THAT_LOCK,
+        ];
         for (statement, _) in all.into_iter().chain(more).flatten() {
             assert!(only_reads(statement), "{statement}");
         }

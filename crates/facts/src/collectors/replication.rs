@@ -43,13 +43,18 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
     );
     let table = match table {
         Ok(table) => table,
-        Err(missing) => return readings.put::<Value>("server.gtid.own", statement, Err(missing)),
+        Err(missing) => {
+            readings.put::<Value>("server.gtid.own_ids", statement, Err(missing.clone()));
+            return readings.put::<Value>("server.gtid.own", statement, Err(missing));
+        }
     };
     let own = match table.rows.is_empty() {
         true => Err(Missing::Absent("this server is no replica".to_owned())),
         false => own_transactions(context),
     };
-    readings.put("server.gtid.own", "SHOW GLOBAL VARIABLES", own);
+    let ids = own.clone().map(|(_, ids)| ids.into_iter().map(Value::from).collect::<Vec<Value>>());
+    readings.put("server.gtid.own", "SHOW GLOBAL VARIABLES", own.map(|(number, _)| number));
+    readings.put("server.gtid.own_ids", "SHOW GLOBAL VARIABLES", ids);
     let heartbeats = match table.rows.is_empty() {
         true => Ok(vec![]),
         false => first_of(sql, &HEARTBEATS)
@@ -219,21 +224,27 @@ const FILTERS: [&str; 7] = [
 ];
 
 /// Transactions that began on this server, by its global ids: on a replica that was never a source they are changes that its
-/// source does not have.
-fn own_transactions(context: &Context) -> Read<u64> {
+/// source does not have. Their number, and their ids.
+fn own_transactions(context: &Context) -> Read<(u64, Vec<String>)> {
     if let Some(uuid) = context.variable("server_uuid") {
         let executed = context
             .variables
             .get("gtid_executed")
             .ok_or_else(|| Missing::Absent("this server has no gtid_executed".to_owned()))?;
-        return Ok(transactions_of(executed, uuid));
+        let of_this = executed
+            .split(',')
+            .map(str::trim)
+            .filter(|part| part.split_once(':').is_some_and(|(owner, _)| owner.eq_ignore_ascii_case(uuid)));
+        return Ok((transactions_of(executed, uuid), of_this.map(str::to_owned).collect()));
     }
     let last = context
         .variables
         .get("gtid_binlog_pos")
         .ok_or_else(|| Missing::Absent("this server has no gtid_binlog_pos".to_owned()))?;
     let id = context.variable("server_id").unwrap_or_default();
-    Ok(last.split(',').filter(|gtid| gtid.trim().split('-').nth(1) == Some(id)).count() as u64)
+    let of_this = last.split(',').map(str::trim).filter(|gtid| gtid.split('-').nth(1) == Some(id));
+    let ids: Vec<String> = of_this.map(str::to_owned).collect();
+    Ok((ids.len() as u64, ids))
 }
 
 /// Transactions of one server in a set of MySQL's global ids, as in `uuid:1-5:8,uuid:1`. Tags, which are no intervals, are

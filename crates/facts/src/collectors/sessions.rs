@@ -64,6 +64,11 @@ pub static COLLECTOR: Collector = Collector {
             "count",
             "on a replica, in MySQL transactions with this server's own id, in MariaDB domains whose last one has it",
         ),
+        fact(
+            "server.gtid.own_ids",
+            "",
+            "these transactions by their global ids; in MariaDB the last one of each domain",
+        ),
         fact("server.accounts.total", "count", "accounts, roles included"),
         fact("server.accounts.anonymous", "count", "accounts without a user name"),
         fact("server.accounts.from_anywhere", "count", "accounts that may come from any host"),
@@ -255,7 +260,9 @@ fn accounts(sql: &mut ReadOnly<'_>, readings: &Readings) {
     listed(sql, "server.accounts.listed.administrators_from_anywhere", statement, &found, readings);
     readings.put("server.accounts.administrators_from_anywhere", statement, found);
     let row = one_row(sql, BY_HOST_NAME, "SELECT on mysql.user");
-    readings.put("server.accounts.by_host_name", BY_HOST_NAME, count(&row, 0));
+    let found = count(&row, 0);
+    listed(sql, "server.accounts.listed.by_host_name", BY_HOST_NAME, &found, readings);
+    readings.put("server.accounts.by_host_name", BY_HOST_NAME, found);
     let row = one_row(sql, TEST_GRANTS, "SELECT on mysql.db");
     readings.put("server.accounts.test_grants", TEST_GRANTS, count(&row, 0));
     let (statement, table) = first_of(sql, &NO_PASSWORD);
@@ -292,8 +299,9 @@ pub(super) fn listed(
     let names = format!("SELECT CONCAT({alias}User, '@', {alias}Host)");
     let names = format!("{} LIMIT 20", statement.replacen("SELECT COUNT(*)", &names, 1));
     let rows = sql.rows(&names).map_err(|e| e.missing("SELECT on schema mysql"));
-    let names =
-        rows.map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>());
+    let name = |name: String| if name.starts_with('@') { format!("''{name}") } else { name };
+    let names = rows
+        .map(|rows| rows.into_iter().flatten().flatten().map(name).map(Value::from).collect::<Vec<Value>>());
     readings.put(id, "the table of accounts", names);
 }
 

@@ -78,6 +78,9 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
             _ if has(&["COUNT", "("]) && !has(&["GROUP", "BY"]) => {
                 "COUNT without a WHERE reads a whole index each time: keep the number, or take the estimate of information_schema.TABLES".to_owned()
             }
+            _ if has(&["ORDER", "BY"]) && words.iter().any(|word| word.eq_ignore_ascii_case("LIMIT")) => {
+                "it has no WHERE: an index on the columns of its ORDER BY lets it read no more rows than the LIMIT, and its offset, ask for".to_owned()
+            }
             _ => "it has no WHERE: it reads the whole table, whatever indexes there are".to_owned(),
         };
     }
@@ -196,7 +199,8 @@ mod tests {
             ("SELECT * FROM `c` WHERE `name` LIKE ?", "begins with %"),
             ("SELECT `id` FROM `c` WHERE `id` NOT IN ( SELECT `x` FROM `y` )", "NOT EXISTS"),
             ("SELECT COUNT ( * ) FROM `c`", "COUNT without a WHERE"),
-            ("SELECT `id` FROM `c` ORDER BY `id` LIMIT ?, ...", "no WHERE: it reads"),
+            ("SELECT `id` FROM `c` ORDER BY `total` LIMIT ?, ...", "columns of its ORDER BY"),
+            ("SELECT `id` FROM `c`", "no WHERE: it reads"),
             ("UPDATE `users` SET `grp` = `grp` + ?", "changes, and locks, every row"),
             ("SELECT * FROM `c` WHERE `a` = ? OR `b` = ?", "need an index each"),
             ("SELECT SQL_CALC_FOUND_ROWS * FROM `c` WHERE `a` = ? LIMIT ?", "in spite of the LIMIT"),

@@ -30,6 +30,11 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "stored procedures that run as root and prepare statements that they put together; 20 at most",
         ),
+        fact(
+            "server.routines.any_statement_by",
+            "",
+            "accounts beside root that may execute one of them, by a grant on it, on its schema or on all: 20 at most",
+        ),
     ],
     run: Run::Server(run),
 };
@@ -80,7 +85,9 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
             .take(20)
             .collect::<Vec<Value>>()
     });
+    let by = any.clone().and_then(|any| callers(sql, &any));
     readings.put("server.routines.any_statement", "information_schema.ROUTINES", any);
+    readings.put("server.routines.any_statement_by", "mysql.procs_priv, db, user", by);
     // A table that one routine makes for the session may be read by another.
     let all = [&routines, &triggers].into_iter().flatten().flatten();
     let temporary: BTreeSet<String> = all.flat_map(|code| made(&code.words)).collect();
@@ -92,6 +99,23 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         let found = found.and_then(|all| without_table(sql, &all, &temporary, &mut there));
         readings.put(id, from, found);
     }
+}
+
+/// Accounts beside root that may execute one of these routines.
+fn callers(sql: &mut ReadOnly<'_>, routines: &[Value]) -> Read<Vec<Value>> {
+    let mut found = BTreeSet::new();
+    for routine in routines.iter().filter_map(Value::as_str) {
+        let Some((schema, name)) = routine.split_once('.') else { continue };
+        let (Some(schema), Some(name)) = (quoted(schema), quoted(name)) else { continue };
+        let names = "SELECT CONCAT(User, '@', Host) FROM mysql";
+        let others = "User NOT IN ('root', 'mysql', 'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema', 'debian-sys-maint')";
+        let statement = format!(
+            "{names}.procs_priv WHERE Db = {schema} AND Routine_name = {name} AND FIND_IN_SET('Execute', Proc_priv) > 0 AND {others} UNION {names}.db WHERE {schema} LIKE Db AND Execute_priv = 'Y' AND {others} UNION {names}.user WHERE Execute_priv = 'Y' AND {others} LIMIT 20"
+        );
+        let rows = sql.rows(&statement).map_err(|e| e.missing("SELECT on schema mysql"))?;
+        found.extend(rows.into_iter().flatten().flatten());
+    }
+    Ok(found.into_iter().take(20).map(Value::from).collect())
 }
 
 fn read(sql: &mut ReadOnly<'_>, statement: &str, privilege: &str) -> Read<Vec<Code>> {

@@ -1,6 +1,6 @@
 //! Evaluates expressions over facts and records the evidence.
 
-use mydyno_model::facts::{FactSet, Status};
+use mydyno_model::facts::{Fact, FactSet, Status};
 
 use super::ast::{Expr, FactRef, Over, Part, Quantifier, shown_parts};
 use super::functions::call;
@@ -250,6 +250,13 @@ impl Machine<'_> {
     /// (`server.variable.NAME`) or in the one before (`schema.engine.ENGINE.tables`).
     fn looked_for(&self, id: &str) -> bool {
         let Some((family, last)) = id.rsplit_once('.') else { return false };
+        // Variables of components have a dot in their names; all variables are read at once.
+        const VARIABLES: &str = "server.variable.";
+        if id.starts_with(VARIABLES) {
+            let read =
+                |(other, fact): (&String, &Fact)| fact.status == Status::Ok && other.starts_with(VARIABLES);
+            return self.facts.facts.iter().any(read);
+        }
         let above = family.rsplit_once('.').map(|(above, _)| above);
         self.facts.facts.iter().filter(|(_, fact)| fact.status == Status::Ok).any(|(other, _)| {
             let Some((other_family, other_last)) = other.rsplit_once('.') else { return false };

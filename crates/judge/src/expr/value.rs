@@ -146,6 +146,14 @@ fn shown_record(map: &serde_json::Map<String, Json>) -> String {
 
 /// Formats a field of a record. The unit is the suffix of the name, as in `free_bytes`.
 fn shown_field(name: &str, value: &Json) -> String {
+    if let ("left_s", Some(left)) = (name, value.as_f64())
+        && left < 0.0
+    {
+        return format!("ended {} ago", Value::Number(-left, Dimension::SECONDS).shown());
+    }
+    if let ("used" | "share" | "of_all", Some(share)) = (name, value.as_f64()) {
+        return format!("{} {}", name.replace('_', " "), Value::Number(share, Dimension::Share).shown());
+    }
     let (name, unit) = match (name.strip_suffix("_bytes"), name.strip_suffix("_s")) {
         (Some(short), _) => (short, "bytes"),
         (_, Some(short)) => (short, "s"),
@@ -209,6 +217,8 @@ mod tests {
         assert_eq!(Value::List(vec![]).shown(), "none");
         let record = serde_json::json!({"table": "shop.log", "free_bytes": 8_589_934_592_u64, "age_s": 90});
         assert_eq!(Value::of_json(&record, "").shown(), "shop.log (free 8 GiB, age 1 min 30 s)");
+        let past = serde_json::json!({"table": "shop.log", "left_s": -86_400, "used": 0.7});
+        assert_eq!(Value::of_json(&past, "").shown(), "shop.log (ended 24 h ago, used 70 %)");
         let two = serde_json::json!([
             {"table": "shop.orders", "index": "a", "covered_by": "b"},
             {"column": "amount", "types": ["double", "float"]},

@@ -78,6 +78,10 @@ impl Linter<'_> {
             if !wins || known.written.secret || known.loose || BY_PROCESS.contains(&known.name.as_str()) {
                 continue;
             }
+            // That the server passes its persisted settings over is the claim persisted-ignored.
+            if known.written.place == Place::Persisted && self.is_off("persisted_globals_load") {
+                continue;
+            }
             let Presence::Has { on: Some(on), .. } = self.knobs.presence(&known.name, self.target) else {
                 continue;
             };
@@ -85,11 +89,15 @@ impl Linter<'_> {
             let asked = known.value.as_deref().unwrap_or("1");
             let Some(differs) = runtime::differs(&on.seen, self.rules, asked, &now) else { continue };
             let name = &known.name;
-            let origin = self.facts.text(&format!("server.origin.{name}")).unwrap_or_default();
-            let by = match origin.to_ascii_uppercase().as_str() {
-                "DYNAMIC" | "SQL" => "it was set while the server ran",
-                "AUTO" => "the server chose it",
+            let origin = self.facts.value(&format!("server.origin.{name}"));
+            let origin = origin.and_then(|origin| origin.get("source")?.as_str()).unwrap_or_default();
+            let by = match origin {
+                "dynamic" | "sql" => "it was set while the server ran",
+                "auto" => "the server chose it",
                 _ if differs.slight => "the server rounded it",
+                _ if self.lowered_for_files(name) => {
+                    "the server lowered it at its start, because the limit of open files allows no more; a restart alone changes nothing"
+                }
                 _ => {
                     "it was set while the server ran, the file was changed since, or the server chose another"
                 }
@@ -109,6 +117,16 @@ impl Linter<'_> {
                 problem,
             );
         }
+    }
+
+    fn is_off(&self, variable: &str) -> bool {
+        runtime::value_of(self.facts, variable).is_some_and(|value| ["OFF", "0"].contains(&value.as_str()))
+    }
+
+    /// Whether the error log tells that the server lowered what needs files, and a variable is such.
+    fn lowered_for_files(&self, name: &str) -> bool {
+        ["max_connections", "table_open_cache"].contains(&name)
+            && self.facts.number("server.error_log.file_limit.count").is_some_and(|count| count > 0.0)
     }
 }
 

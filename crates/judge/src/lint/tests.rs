@@ -241,7 +241,7 @@ fn what_runs_otherwise_than_it_is_written_is_told() {
         ("server.variable.slow_query_log", json!("ON")),
         ("server.variable.open_files_limit", json!(32184)),
         ("server.variable.sort_buffer_size", json!(262_144)),
-        ("server.origin.max_connections", json!("DYNAMIC")),
+        ("server.origin.max_connections", json!({"source": "dynamic", "path": null})),
     ];
     let findings = found_with(&lines, "mysql-8.0", &more);
     let ids: Vec<&str> = findings.iter().map(|f| f.claim.as_str()).collect();
@@ -251,6 +251,13 @@ fn what_runs_otherwise_than_it_is_written_is_told() {
     );
     assert!(findings[0].summary.contains("it was set while the server ran"), "{}", findings[0].summary);
     assert!(findings[1].traps[0].contains("acknowledged"), "{:?}", findings[1].traps);
+    let more = [
+        ("server.variable.max_connections", json!(84)),
+        ("server.error_log.file_limit.count", json!(1)),
+        ("server.origin.max_connections", json!({"source": "global", "path": "/etc/my.cnf"})),
+    ];
+    let findings = found_with(&["max_connections = 100"], "mysql-8.0", &more);
+    assert!(findings[0].summary.contains("limit of open files"), "{}", findings[0].summary);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
 use rustix::fs::{
@@ -96,6 +96,28 @@ pub fn space(path: &Path) -> io::Result<Space> {
 /// The system calls'; the file system may have no such flag.
 pub fn no_cow(folder: &Path) -> io::Result<bool> {
     Ok(ioctl_getflags(File::open(folder)?)?.contains(IFlags::NOCOW))
+}
+
+/// The compatible and the incompatible features (the fields s_feature_compat and s_feature_incompat of the superblock) of
+/// the ext4 that holds a path: EXT4_IOC_GET_TUNE_SB_PARAM of include/uapi/linux/ext4.h, since Linux 6.18. Every user may
+/// ask, also where the device is withheld.
+///
+/// # Errors
+/// The system calls'; ENOTTY in front of older kernels and other file systems.
+pub fn ext4_features(path: &Path) -> io::Result<(u32, u32)> {
+    const WORDS: usize = 58;
+    const COMPATIBLE: usize = 16;
+    /// _IOR('f', 45, struct ext4_tune_sb_params), a struct of 232 bytes.
+    const GET_TUNE_SB_PARAM: u32 = 2 << 30 | ((WORDS * 4) as u32) << 16 | (b'f' as u32) << 8 | 45;
+    let mut parameters = [0_u32; WORDS];
+    let file = File::open(path)?;
+    // SAFETY: the kernel writes 232 bytes, which `parameters` has, to the address, and keeps nothing of it.
+    let status = unsafe { libc::ioctl(file.as_raw_fd(), GET_TUNE_SB_PARAM as _, parameters.as_mut_ptr()) };
+    if status == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok((parameters[COMPATIBLE], parameters[COMPATIBLE + 1]))
+    }
 }
 
 /// Whether this user may write to a path, of a file system that may be read-only: access(2).

@@ -171,7 +171,7 @@ impl Census {
         let by_name = grouped(indexes);
         let key = by_name.iter().find(|index| index.name == "PRIMARY");
         let key: Vec<&str> = key.map_or(vec![], |key| key.parts.iter().map(|(c, _)| c.as_str()).collect());
-        self.references.table(schema, table, &described, &key);
+        self.references.table(schema, table, &described, &key, &by_name);
         self.more.table(&name, text(found, 0) == "InnoDB", &described, &by_name, indexes);
         self.indexes(&name, indexes, &columns);
         if text(found, 0) == "InnoDB" {

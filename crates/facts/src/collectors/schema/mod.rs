@@ -153,6 +153,21 @@ pub static COLLECTOR: Collector = Collector {
             "tables partitioned by ranges of time without a last partition for all that follows: table, partition, left_s (until its end; negative since)",
         ),
         fact(
+            "schema.partitions_overflowing",
+            "",
+            "tables partitioned by ranges of time whose last partition, for all that follows, takes the new rows: table, partition, rows (in it, estimated), before (the partition before), left_s (until that one's end, which is past)",
+        ),
+        fact(
+            "schema.leftovers",
+            "",
+            "tables whose names speak of a copy or of something temporary: a word as bak, old, tmp, or a date at the end; among those that were read, 20 at most",
+        ),
+        fact(
+            "schema.of_charset.NAME",
+            "",
+            "columns by character set, where there are two or more: schema, table and column; 20 at most",
+        ),
+        fact(
             "schema.auto_increment",
             "",
             "the column nearest to the end of its type: table, column, type, used as a share; among those that were read",
@@ -199,9 +214,15 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         true => Ok(read.partitioned.clone()),
         false => partitions::of_statistics(sql),
     };
-    let ending = partitioned.and_then(|tables| partitions::ending(sql, &tables));
+    let ends = partitioned.and_then(|tables| partitions::ends(sql, &tables));
     read.put(count, unseen, engines, readings);
-    readings.put("schema.partitions_ending", "information_schema.PARTITIONS", ending);
+    let from = "information_schema.PARTITIONS";
+    readings.put(
+        "schema.partitions_ending",
+        from,
+        ends.as_ref().map(|e| e.ending.clone()).map_err(Clone::clone),
+    );
+    readings.put("schema.partitions_overflowing", from, ends.map(|e| e.overflowing));
 }
 
 /// What the server tells of tables without their statistics.

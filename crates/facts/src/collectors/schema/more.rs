@@ -30,6 +30,8 @@ pub struct More {
     inexact: Vec<Value>,
     dates: Vec<Value>,
     own_statistics: Vec<Value>,
+    leftovers: Vec<Value>,
+    of_charset: BTreeMap<String, Vec<Value>>,
     collations: BTreeMap<String, u64>,
     widest: Option<(usize, String)>,
     /// AUTO_INCREMENT columns that have used half of their numbers or more, with the share.
@@ -44,6 +46,28 @@ const MONEY: [&str; 16] = [
 
 /// Ends of the names of columns that hold a date or a time, and whole such names.
 const DATES: [&str; 8] = ["_at", "_date", "_time", "_seen", "_day", "birthday", "birthdate", "date"];
+
+/// Parts of names of tables that are copies or were meant for a while.
+const LEFTOVER: [&str; 14] = [
+    "bak", "bkp", "backup", "old", "copy", "orig", "tmp", "temp", "tmp1", "tmp2", "bak1", "bak2", "deleteme",
+    "todelete",
+];
+
+/// Whether the name of a table speaks of a copy: a word as bak or tmp at its beginning or end, or a date at its end.
+fn is_leftover(table: &str) -> bool {
+    let name = table.to_ascii_lowercase();
+    let parts: Vec<&str> = name.split(['_', '-', '$']).filter(|part| !part.is_empty()).collect();
+    let is_word = |part: &&&str| LEFTOVER.contains(*part);
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return false };
+    let dated = |part: &str| {
+        part.len() == 8
+            && ["19", "20"].iter().any(|century| part.starts_with(century))
+            && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let before_date =
+        parts.len() > 1 && dated(last) && parts[..parts.len() - 1].iter().any(|part| is_word(&part));
+    parts.len() > 1 && (is_word(&first) || is_word(&last)) || before_date
+}
 
 impl More {
     /// A table without an engine is one that the server could not open; its comment says why.
@@ -109,7 +133,16 @@ impl More {
                 self.with_key.push(entry());
             }
         }
+        if table.split_once('.').is_some_and(|(_, name)| is_leftover(name)) {
+            self.leftovers.push(Value::from(table));
+        }
         for column in columns {
+            if let Some(charset) = column.collation.and_then(|collation| collation.split('_').next()) {
+                let listed = self.of_charset.entry(charset.to_ascii_lowercase()).or_default();
+                if listed.len() < LISTED {
+                    listed.push(Value::from(format!("{table}.{}", column.name)));
+                }
+            }
             let name = column.name.to_ascii_lowercase();
             let is_text =
                 ["char", "varchar", "text"].contains(&column.data_type.to_ascii_lowercase().as_str());
@@ -129,9 +162,14 @@ impl More {
             ("schema.unusable", &mut self.unusable),
             ("schema.inexact_money", &mut self.inexact),
             ("schema.text_dates", &mut self.dates),
+            ("schema.leftovers", &mut self.leftovers),
         ] {
             list.truncate(LISTED);
             readings.put(id, from, Ok(std::mem::take(list)));
+        }
+        let by_charset = std::mem::take(&mut self.of_charset);
+        for (charset, columns) in by_charset.into_iter().filter(|_| self.collations.len() > 1) {
+            readings.put(&format!("schema.of_charset.{charset}"), from, Ok(columns));
         }
         for (collation, columns) in std::mem::take(&mut self.collations) {
             readings.put(&format!("schema.collation.{collation}.columns"), from, Ok(columns));
@@ -221,6 +259,21 @@ mod tests {
         more.own_statistics("a.old", "stats_persistent=0 row_format=COMPACT");
         more.own_statistics("a.few", "STATS_SAMPLE_PAGES=1");
         assert_eq!(more.own_statistics.len(), 2);
+        for name in ["orders_bak_20210301", "tmp_import2", "customers_old", "Copy_of_x", "orders_backup"] {
+            assert!(is_leftover(name), "{name}");
+        }
+        for name in [
+            "orders",
+            "old",
+            "tmp",
+            "soldier",
+            "temperature",
+            "orders_20210301",
+            "holdings",
+            "copyright_texts",
+        ] {
+            assert!(!is_leftover(name), "{name}");
+        }
         assert!(!is_random(&column("id", "binary", "binary(8)")));
         assert!(is_random(&column("id", "uuid", "uuid")));
     }

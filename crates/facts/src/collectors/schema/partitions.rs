@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use time::macros::{format_description, time};
 use time::{Date, Duration, Month, OffsetDateTime, PrimitiveDateTime};
 
-use super::rows::{LISTED, OURS, text};
+use super::rows::{LISTED, OURS, text, whole};
 use super::statistics::statistics;
 use crate::source::Read;
-use crate::sql::{ReadOnly, quoted};
+use crate::sql::{ReadOnly, Row, quoted};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// Files of InnoDB that are partitions.
@@ -37,24 +37,46 @@ pub fn of_statistics(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, String)>> {
     Ok(tables.iter().map(|row| (text(row, 0).to_owned(), text(row, 1).to_owned())).collect())
 }
 
-/// Those of partitioned tables whose last partition ends, in the order in which they end.
-pub fn ending(sql: &mut ReadOnly<'_>, tables: &[(String, String)]) -> Read<Vec<Value>> {
+/// Tables by how their last partition ends.
+#[derive(Default)]
+pub struct Ends {
+    /// Those whose last partition ends, in the order in which they end.
+    pub ending: Vec<Value>,
+    /// Those with a last partition for all that follows, which takes new rows: the one before has ended.
+    pub overflowing: Vec<Value>,
+}
+
+/// How the last partitions of tables that are partitioned by ranges of time end.
+pub fn ends(sql: &mut ReadOnly<'_>, tables: &[(String, String)]) -> Read<Ends> {
     let now = OffsetDateTime::now_utc();
-    let mut found = Vec::new();
+    let (mut found, mut overflowing) = (Vec::new(), Vec::new());
     for (schema, table) in tables.iter().take(MOST) {
         let (Some(in_schema), Some(is_table)) = (quoted(schema), quoted(table)) else { continue };
         let statement = format!(
-            "SELECT PARTITION_NAME, PARTITION_METHOD, PARTITION_EXPRESSION, PARTITION_DESCRIPTION FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = {in_schema} AND TABLE_NAME = {is_table} AND PARTITION_METHOD LIKE 'RANGE%' ORDER BY PARTITION_ORDINAL_POSITION DESC LIMIT 1"
+            "SELECT PARTITION_NAME, PARTITION_METHOD, PARTITION_EXPRESSION, PARTITION_DESCRIPTION, TABLE_ROWS FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = {in_schema} AND TABLE_NAME = {is_table} AND PARTITION_METHOD LIKE 'RANGE%' ORDER BY PARTITION_ORDINAL_POSITION DESC LIMIT 2"
         );
-        let last = sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"))?;
-        let Some(last) = last.first() else { continue };
-        let Some(end) = end_of(text(last, 2), text(last, 3)) else { continue };
-        let left_s = (end.assume_utc() - now).whole_seconds();
+        let rows = sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"))?;
+        let Some(last) = rows.first() else { continue };
         let name = format!("{schema}.{table}");
-        found.push((left_s, json!({"table": name, "partition": text(last, 0), "left_s": left_s})));
+        let left_s = |row: &Row| {
+            end_of(text(row, 2), text(row, 3)).map(|end| (end.assume_utc() - now).whole_seconds())
+        };
+        if let Some(left_s) = left_s(last) {
+            found.push((left_s, json!({"table": name, "partition": text(last, 0), "left_s": left_s})));
+        } else if let (true, Some(before)) = (text(last, 3).contains("MAXVALUE"), rows.get(1))
+            && let (Some(left_s), Ok(rows)) = (left_s(before), whole(last, 4))
+            && left_s < 0
+            && rows > 0
+        {
+            let entry = json!({"table": name, "partition": text(last, 0), "rows": rows, "before": text(before, 0), "left_s": left_s});
+            overflowing.push((left_s, entry));
+        }
     }
-    found.sort_by_key(|(left_s, _)| *left_s);
-    Ok(found.into_iter().take(LISTED).map(|(_, entry)| entry).collect())
+    let listed = |mut found: Vec<(i64, Value)>| -> Vec<Value> {
+        found.sort_by_key(|(left_s, _)| *left_s);
+        found.into_iter().take(LISTED).map(|(_, entry)| entry).collect()
+    };
+    Ok(Ends { ending: listed(found), overflowing: listed(overflowing) })
 }
 
 /// The same by the definitions of the tables, which servers tell without the statistics of their partitions. The tables are

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::indexes::Index;
 use super::more::Column;
 
 /// A column's type, as far as comparisons depend on it.
@@ -43,6 +44,9 @@ impl Kind {
     }
 }
 
+/// A column: its table, its type, and whether it is unique by itself.
+type OfTable = (String, Kind, bool);
+
 /// Keys and columns of the tables that were read.
 #[derive(Default)]
 pub struct References {
@@ -50,11 +54,36 @@ pub struct References {
     keys: BTreeMap<(String, String), (String, Kind)>,
     /// Columns whose names end in `_id` or `_uuid`: schema, table, column.
     columns: Vec<(String, String, Kind)>,
+    /// Text columns that an index begins with, by schema and name in lower case.
+    texts: BTreeMap<(String, String), Vec<OfTable>>,
 }
 
+/// Names of columns that are unique in tables which have nothing to do with each other.
+const COMMON_NAMES: [&str; 14] = [
+    "id", "name", "title", "slug", "status", "type", "label", "key", "value", "code", "token", "hash",
+    "uuid", "path",
+];
+
 impl References {
-    /// Adds a table with the columns of its primary key.
-    pub fn table(&mut self, schema: &str, table: &str, columns: &[Column<'_>], key: &[&str]) {
+    /// Adds a table with the columns of its primary key and its indexes.
+    pub fn table(
+        &mut self,
+        schema: &str,
+        table: &str,
+        columns: &[Column<'_>],
+        key: &[&str],
+        indexes: &[Index],
+    ) {
+        for column in columns.iter().filter(|c| c.collation.is_some()) {
+            let begins = |index: &&Index| index.parts.first().is_some_and(|(name, _)| name == column.name);
+            let name = column.name.to_ascii_lowercase();
+            if !COMMON_NAMES.contains(&name.as_str()) && indexes.iter().any(|index| begins(&index)) {
+                let unique =
+                    indexes.iter().filter(begins).any(|index| index.unique && index.parts.len() == 1);
+                let same = self.texts.entry((schema.to_owned(), name)).or_default();
+                same.push((table.to_owned(), Kind::of(column), unique));
+            }
+        }
         if let [key] = key
             && let Some(column) = columns.iter().find(|c| c.name == *key)
         {
@@ -80,7 +109,20 @@ impl References {
                 })
             })
         };
-        self.columns.iter().filter_map(conflict).collect()
+        let mut found: Vec<Value> = self.columns.iter().filter_map(conflict).collect();
+        for ((schema, _), same) in &self.texts {
+            let Some((of, key, _)) = same.iter().find(|(_, _, unique)| *unique) else { continue };
+            for (table, column, _) in same.iter().filter(|(_, column, _)| !column.fits(key)) {
+                let name = format!("{schema}.{table}.{}", column.column);
+                if !found.iter().any(|entry| entry["column"] == name.as_str()) {
+                    found.push(json!({
+                        "column": name, "type": column.shown,
+                        "refers_to": format!("{schema}.{of}.{}", key.column), "key_type": key.shown,
+                    }));
+                }
+            }
+        }
+        found
     }
 }
 
@@ -111,9 +153,9 @@ mod tests {
     #[test]
     fn a_column_is_compared_with_the_key_of_the_table_that_its_name_tells() {
         let mut all = References::default();
-        all.table("shop", "Customers", &[column("id", "char", Some("utf8mb4_general_ci"))], &["id"]);
-        all.table("shop", "category", &[column("id", "int", None)], &["id"]);
-        all.table("shop", "city", &[column("id", "int", None), column("x", "int", None)], &["id", "x"]);
+        all.table("shop", "Customers", &[column("id", "char", Some("utf8mb4_general_ci"))], &["id"], &[]);
+        all.table("shop", "category", &[column("id", "int", None)], &["id"], &[]);
+        all.table("shop", "city", &[column("id", "int", None), column("x", "int", None)], &["id", "x"], &[]);
         all.table(
             "shop",
             "orders",
@@ -125,12 +167,38 @@ mod tests {
                 column("unknown_id", "char", Some("latin1_swedish_ci")),
             ],
             &["id"],
+            &[],
         );
         let found = all.conflicts();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0]["column"], "shop.orders.customer_id");
         assert_eq!(found[0]["refers_to"], "shop.Customers.id");
-        all.table("shop", "lines", &[column("category_id", "varchar", Some("utf8mb4_bin"))], &[]);
+        all.table("shop", "lines", &[column("category_id", "varchar", Some("utf8mb4_bin"))], &[], &[]);
         assert_eq!(all.conflicts().len(), 2);
+    }
+
+    #[test]
+    fn indexed_texts_of_one_name_are_compared_where_one_of_them_is_unique() {
+        let index = |column: &str, unique: bool| Index {
+            name: column.to_owned(),
+            unique,
+            kind: "BTREE".to_owned(),
+            parts: vec![(column.to_owned(), None)],
+            hidden: false,
+        };
+        let mut all = References::default();
+        for (table, collation, unique) in [
+            ("products", "utf8mb4_general_ci", true),
+            ("lines", "latin1_swedish_ci", false),
+            ("stock", "utf8mb4_general_ci", false),
+        ] {
+            let columns =
+                [column("sku", "varchar", Some(collation)), column("name", "varchar", Some(collation))];
+            all.table("shop", table, &columns, &[], &[index("sku", unique), index("name", true)]);
+        }
+        let found = all.conflicts();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0]["column"], "shop.lines.sku");
+        assert_eq!(found[0]["refers_to"], "shop.products.sku");
     }
 }
