@@ -211,8 +211,9 @@ fn taken(engine: &Engine, sql: &str, undo: Option<&str>) -> Result<bool, String>
     })();
     // As it was, for what comes next.
     let number = before.parse::<f64>().is_ok();
-    let literal = if number { before } else { format!("'{}'", before.replace('\'', "''")) };
+    let literal = if number { before.clone() } else { format!("'{}'", before.replace('\'', "''")) };
     let _ = client.query(&format!("SET GLOBAL {name} = {literal}"));
+    let _ = settled(&mut client, name, &before);
     outcome
 }
 
