@@ -10,6 +10,7 @@ mod filling;
 mod hot_path;
 mod own;
 mod ownership;
+mod registered;
 mod retries;
 #[allow(dead_code)]
 #[path = "../../../wire/tests/it/server.rs"]
