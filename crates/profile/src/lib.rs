@@ -8,6 +8,7 @@
 mod capture;
 mod error;
 pub mod folded;
+mod functions;
 mod kernel;
 mod modules;
 mod records;

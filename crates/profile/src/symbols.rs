@@ -6,35 +6,35 @@ use cpp_demangle::{DemangleOptions, Symbol};
 use object::{Object, ObjectSymbol, SymbolKind};
 
 use crate::folded::clean;
+use crate::functions::Functions;
 
 /// The functions of a file, by address.
 #[derive(Debug, Default)]
 pub struct Symbols {
-    /// Start, size in bytes, and the name as the linker wrote it.
-    functions: Vec<(u64, u64, Box<str>)>,
+    /// With their names as the linker wrote them.
+    functions: Functions,
 }
 
 impl Symbols {
     /// Takes the functions of `.symtab` and `.dynsym`; a stripped file has only the latter, and of that what it exports.
     pub fn of<'data>(file: &impl Object<'data>) -> Self {
-        let mut functions: Vec<(u64, u64, Box<str>)> = file
-            .symbols()
-            .chain(file.dynamic_symbols())
-            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            .filter_map(|symbol| Some((symbol.address(), symbol.size(), symbol.name().ok()?.into())))
-            .collect();
-        // Of several names for one address the longest function, then the first name.
-        functions.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
-        functions.dedup_by_key(|function| function.0);
-        functions.shrink_to_fit();
+        let mut functions = Functions::default();
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            if symbol.kind() == SymbolKind::Text
+                && symbol.is_definition()
+                && let Ok(name) = symbol.name()
+            {
+                functions.add(symbol.address(), symbol.size(), name);
+            }
+        }
+        functions.sort();
         Self { functions }
     }
 
     /// The name of the function that holds an address. A function without a size holds only its first address.
     pub fn name(&self, address: u64) -> Option<String> {
-        let behind = self.functions.partition_point(|(start, ..)| *start <= address);
-        let (start, size, name) = self.functions.get(behind.checked_sub(1)?)?;
-        (address - start < (*size).max(1)).then(|| demangled(name))
+        let (start, size_bytes, name) = self.functions.before(address)?;
+        (address - start < u64::from(size_bytes.max(1))).then(|| demangled(name))
     }
 }
 
@@ -80,7 +80,11 @@ mod tests {
 
     #[test]
     fn a_function_holds_its_own_addresses_only() {
-        let functions = vec![(100, 10, "a".into()), (200, 0, "b".into()), (300, 5, "c".into())];
+        let mut functions = Functions::default();
+        for (start, size, name) in [(100, 10, "a"), (200, 0, "b"), (300, 5, "c")] {
+            functions.add(start, size, name);
+        }
+        functions.sort();
         let symbols = Symbols { functions };
         let name = |address| symbols.name(address);
         assert_eq!(name(99), None);
