@@ -75,3 +75,74 @@ fn a_probe_is_the_load_of_an_experiment_without_a_server() {
     }
     assert_eq!(home.lasting_traces(), [""; 0]);
 }
+
+/// An experiment whose treatment's server is ended by a statement.
+const SURVIVAL: &str = r#"
+name = "ended"
+question = "Does a server outlive a statement that ends it?"
+why = "The statement ends the server by construction, which is a result of its row."
+since = "0.1.0"
+
+[baseline]
+levers = []
+
+[treatment]
+levers = []
+
+[load]
+workload = "oltp_point_select"
+connections = 2
+
+[load.options]
+tables = 1
+table-size = 1000
+
+[[job]]
+work = { statement = "SHUTDOWN" }
+at = "100ms"
+only = "treatment"
+
+[[response]]
+name = "survival"
+direction = "lower"
+delta = "10%"
+
+[execution]
+mode = "rows"
+why = "A server that was ended is missing in later slices."
+
+[quick]
+budget = "90s"
+starts = 3
+slice = "1s"
+settle = "100ms"
+warmup = "200ms"
+
+[full]
+budget = "90s"
+starts = 3
+slice = "1s"
+settle = "100ms"
+warmup = "200ms"
+"#;
+
+#[test]
+fn a_server_that_ends_in_its_row_is_a_result_where_survival_is_asked_about() {
+    let home = Home::new();
+    let (file, out) = (home.path().join("ended.toml"), home.path().join("out"));
+    std::fs::write(&file, SURVIVAL).unwrap();
+    let (file, out_option) = (file.display().to_string(), format!("--out={}", out.display()));
+    let ended = home.end(&["prove", &file, &out_option, "--json", "--quiet"]);
+    // Three rows of each arm are too few to decide.
+    assert_eq!(ended.status, 1, "{ended:?}");
+    let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let survival = &verdict["responses"][0];
+    assert_eq!((&survival["name"], &survival["unit"]), (&"survival".into(), &"share".into()), "{verdict:#}");
+    assert_eq!((&survival["baseline"], &survival["treatment"]), (&1.0.into(), &0.0.into()), "{verdict:#}");
+    assert!(verdict.get("failures").is_none(), "{verdict:#}");
+    let answer = verdict["answer"].as_str().unwrap();
+    assert!(answer.contains("the server outlived 0 % of 3 rows"), "{answer}");
+    let again = home.fine(&["report", &out.display().to_string()]);
+    assert!(again.contains("100 % → 0 %"), "{again}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}

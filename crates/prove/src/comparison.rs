@@ -26,7 +26,7 @@ use crate::price::{self, Crashes};
 use crate::servers::server_error;
 use crate::store::Store;
 use crate::users_server::OnServer;
-use crate::{design, duet, verdict};
+use crate::{design, duet, survival, verdict};
 
 mod earlier;
 mod on_server;
@@ -193,6 +193,10 @@ impl Comparison {
     /// The smallest effect, as a share, that the table can be expected to detect with usual noise. `None` for fewer
     /// units than the first look needs.
     pub fn smallest_effect(&self) -> Option<(f64, f64)> {
+        // The spread of a share follows from the share itself, which is not known before.
+        if survival::decides(&self.design) {
+            return None;
+        }
         let (units, sd) = match Unit::of(self.design.mode) {
             Unit::Start => (self.shape.starts, USUAL_SD_OF_STARTS),
             Unit::Block => (self.shape.starts * self.shape.blocks_per_start, USUAL_SD_OF_BLOCKS),

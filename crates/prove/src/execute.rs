@@ -304,7 +304,8 @@ impl<'a> Table<'a, '_> {
         let settle = Duration::from_secs_f64(execution.design.settle_s);
         let arm = execution.arms.iter().find(|arm| arm.arm.role == row.arm);
         let at_s = self.at_s();
-        let around = |target| Surroundings { target, folder: self.store.folder(), settle };
+        let pid = up.and_then(|up| up.info.as_ref()?.pid);
+        let around = |target| Surroundings { target, server: pid, folder: self.store.folder(), settle };
         let slice = match (arm.map(|arm| (arm, &arm.load)), up) {
             (Some((arm, ArmLoad::Workload(loaded))), Some(server @ Up { target: Ok(target), .. })) => {
                 let client = arm.lever_set.client.clone();
@@ -313,13 +314,16 @@ impl<'a> Table<'a, '_> {
                 let measured = beside(&execution.design.jobs, row.arm, &around(Some(target)), measure);
                 let mut slice = self.complete(measured)?;
                 slice.failed = slice.failed.map(|why| server.with_log_tail(why));
+                slice.figures = server.figures(execution.design);
                 slice
             }
             (Some((arm, ArmLoad::Probe(probing))), _) => {
                 let measure = || self.probe(probing, &arm.lever_set.client, row);
                 self.complete(beside(&execution.design.jobs, row.arm, &around(None), measure))?
             }
-            (Some(_), Some(Up { target: Err(why), .. })) => failed(row, at_s, why),
+            (Some(_), Some(server @ Up { target: Err(why), .. })) => {
+                Slice { figures: server.figures(execution.design), ..failed(row, at_s, why) }
+            }
             _ => failed(row, at_s, "the experiment has no such arm"),
         };
         self.keep(Slice { at_s, ..slice }, observer)

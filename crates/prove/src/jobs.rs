@@ -13,18 +13,22 @@ use mydyno_model::experiment::definition::{Job, Work};
 use mydyno_model::units::{parse_duration, parse_size};
 use mydyno_wire::{Client, ConnectOptions, WireError};
 
+use crate::hog;
+
 /// Interval at which a waiting job checks whether the slice has ended.
 const LOOK: Duration = Duration::from_millis(5);
 /// Bytes that are copied at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Failure of a job that needs a server beside a probe.
-const NO_SERVER: &str = "the job needs a server, and a probe has none";
+/// Failure of a job that needs a private server.
+const NO_SERVER: &str = "the job needs a private server, and there is none";
 
 /// The environment of jobs.
 pub(crate) struct Surroundings<'a> {
     /// The server that is loaded; `None` where a probe is the load.
     pub(crate) target: Option<&'a ConnectOptions>,
+    /// The process of the server, where it is a private one.
+    pub(crate) server: Option<u32>,
     /// The folder of the experiment, on the file system of the servers' data; files of jobs are unlinked at once.
     pub(crate) folder: &'a Path,
     /// Part that is cut from the beginning of the slice: times of jobs count from its end.
@@ -77,6 +81,11 @@ fn carry_out(job: &Job, around: &Surroundings<'_>, begin: Instant, ended: &Atomi
         Work::FileCopy(size) => {
             let bytes = parse_size(size).map_err(|e| e.to_string())?;
             copy(around.folder, bytes, &over).map_err(|e| format!("job file_copy {size}: {e}"))
+        }
+        Work::MemoryHog(size) => {
+            let bytes = parse_size(size).map_err(|e| e.to_string())?;
+            let server = around.server.ok_or(NO_SERVER)?;
+            hog::beside(bytes, server, &over).map_err(|e| format!("job memory_hog {size}: {e}"))
         }
         Work::CpuHog(threads) => {
             thread::scope(|scope| {
@@ -183,7 +192,12 @@ mod tests {
     fn jobs_end_with_the_slice_and_leave_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let target = ConnectOptions::new(Endpoint::Unix("/nowhere".into()), "nobody");
-        let around = Surroundings { target: Some(&target), folder: folder.path(), settle: Duration::ZERO };
+        let around = Surroundings {
+            target: Some(&target),
+            server: None,
+            folder: folder.path(),
+            settle: Duration::ZERO,
+        };
         let jobs = [job(Work::FileCopy("4M".to_owned())), job(Work::CpuHog(1))];
         let (result, failures) = beside(&jobs, Role::Again, &around, || {
             thread::sleep(Duration::from_millis(50));
@@ -197,7 +211,7 @@ mod tests {
     fn a_job_of_the_other_arm_does_not_run_and_a_failure_is_told() {
         let target = ConnectOptions::new(Endpoint::Unix("/nowhere".into()), "nobody");
         let folder = Path::new("/nowhere/at/all");
-        let around = Surroundings { target: Some(&target), folder, settle: Duration::ZERO };
+        let around = Surroundings { target: Some(&target), server: None, folder, settle: Duration::ZERO };
         let copy = Job { only: Some(Role::Treatment), ..job(Work::FileCopy("1M".to_owned())) };
         let run = |arm| beside(std::slice::from_ref(&copy), arm, &around, || thread::sleep(LOOK * 4)).1;
         assert_eq!(run(Role::Again), [""; 0]);

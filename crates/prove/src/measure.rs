@@ -2,6 +2,8 @@
 
 use mydyno_model::experiment::Slice;
 
+use crate::survival;
+
 /// A response: its name, its unit, and its value in a slice. A slice without the value is left out for this response.
 #[derive(Debug, Clone, Copy)]
 pub struct Measure {
@@ -49,15 +51,15 @@ impl Measure {
     }
 }
 
-/// A response of a probe, which is a figure of its slices under the same name.
-macro_rules! of_probe {
-    ($name:literal, $unit:literal, $plain:literal, $kind:ident) => {
+/// A response that is a figure of slices under the same name.
+macro_rules! figure {
+    ($name:literal, $unit:literal, $plain:literal, $kind:ident, $load:ident) => {
         Measure {
             name: $name,
             unit: $unit,
             plain: $plain,
             kind: Kind::$kind,
-            load: Load::Probe,
+            load: Load::$load,
             of: |slice| slice.figures.get($name).copied(),
         }
     };
@@ -89,12 +91,25 @@ pub const MEASURES: &[Measure] = &[
         load: Load::Workload,
         of: |s| s.p95_us,
     },
-    of_probe!("per_s", "1/s", "operations a second", Rate),
-    of_probe!("bytes_per_s", "B/s", "bytes a second", Rate),
-    of_probe!("p50_us", "us", "the median time of an operation", Time),
-    of_probe!("p95_us", "us", "the 95th percentile of the time of an operation", Time),
-    of_probe!("p99_us", "us", "the 99th percentile of the time of an operation", Time),
-    of_probe!("minor_faults", "1", "the number of page faults of an operation", Amount),
+    figure!("server_resident_bytes", "B", "the server's resident memory", Amount, Workload),
+    figure!("server_peak_bytes", "B", "the peak of the server's resident memory", Amount, Workload),
+    figure!("server_swap_bytes", "B", "the server's memory in swap", Amount, Workload),
+    figure!("server_huge_bytes", "B", "the server's memory in huge pages", Amount, Workload),
+    Measure {
+        name: survival::NAME,
+        unit: "share",
+        plain: "the share of rows that the server outlived",
+        kind: Kind::Rate,
+        load: Load::Workload,
+        // Shares have an arithmetic of their own.
+        of: |_| None,
+    },
+    figure!("per_s", "1/s", "operations a second", Rate, Probe),
+    figure!("bytes_per_s", "B/s", "bytes a second", Rate, Probe),
+    figure!("p50_us", "us", "the median time of an operation", Time, Probe),
+    figure!("p95_us", "us", "the 95th percentile of the time of an operation", Time, Probe),
+    figure!("p99_us", "us", "the 99th percentile of the time of an operation", Time, Probe),
+    figure!("minor_faults", "1", "the number of page faults of an operation", Amount, Probe),
 ];
 
 /// The response with this name; throughput if there is none.

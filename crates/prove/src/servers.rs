@@ -1,5 +1,6 @@
 //! The private servers of one start: made, filled, warmed up, ended.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,8 @@ use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_levers::{Client, LeverSet};
 use mydyno_load::clock::MonotonicClock;
-use mydyno_model::experiment::{Arm, Role, Row};
+use mydyno_model::experiment::definition::Mode;
+use mydyno_model::experiment::{Arm, Design, Role, Row};
 use mydyno_model::server::ServerInfo;
 use mydyno_run::{Cancel, LoadSite, RunError, change_schema, drop_tables, make_tables};
 use mydyno_sandbox::{SandboxError, Site, Spec};
@@ -19,7 +21,9 @@ use crate::arm::{ArmPlan, Loaded};
 use crate::design;
 use crate::error::ProveError;
 use crate::execute::{Execution, Progress};
+use crate::server_memory;
 use crate::slice::{self, Load, Measured};
+use crate::survival;
 use crate::users_server::OnServer;
 
 /// Lines of a server's log that are shown when it has ended.
@@ -33,6 +37,8 @@ pub(crate) struct Up {
     pub(crate) info: Option<ServerInfo>,
     /// How to reach it, or the reason why it does not run.
     pub(crate) target: Result<ConnectOptions, String>,
+    /// Whether it started and ended before it could be loaded.
+    ended_early: bool,
 }
 
 /// The servers of one start. [`Self::end`] ends each of them; after a kill of the command `mydyno host restore` does.
@@ -45,6 +51,18 @@ pub(crate) struct Servers<'a> {
 }
 
 impl Up {
+    /// Figures of a private server at the end of a slice: its memory, or whether it ran.
+    pub(crate) fn figures(&self, design: &Design) -> BTreeMap<String, f64> {
+        let runs = self.info.as_ref().is_some_and(runs);
+        if survival::decides(design) && (self.info.is_some() || self.ended_early) {
+            return BTreeMap::from([(survival::NAME.to_owned(), f64::from(u8::from(runs)))]);
+        }
+        // Arms that share one server share its memory.
+        let own = self.info.as_ref().filter(|_| design.mode != Mode::InPlace);
+        let pid = own.and_then(|info| info.pid);
+        pid.map(|pid| server_memory::of(pid, design.mode == Mode::Rows)).unwrap_or_default()
+    }
+
     /// The reason why a slice failed, with the last lines of the server's log if it has ended.
     pub(crate) fn with_log_tail(&self, why: String) -> String {
         match &self.info {
@@ -54,10 +72,19 @@ impl Up {
     }
 }
 
+/// Whether the process of a server still runs.
+fn runs(info: &ServerInfo) -> bool {
+    info.pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).join("exe").exists())
+}
+
+/// Whether an error came after the server's start.
+fn started(error: &ProveError) -> bool {
+    matches!(error, ProveError::Warmup { .. } | ProveError::Load { .. })
+}
+
 /// The reason why a row failed, with the last lines of the server's log if it has ended.
 pub(crate) fn with_log_tail(info: &ServerInfo, why: String) -> String {
-    let runs = info.pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).join("exe").exists());
-    if runs {
+    if runs(info) {
         return why;
     }
     let log = mydyno_sandbox::tail(Path::new(&info.log), LOG_LINES).unwrap_or_default().join("\n");
@@ -93,13 +120,19 @@ impl<'a> Servers<'a> {
             match self.make(&Made::of(role.name(), arm, load, &arm.lever_set, &name), clock, watch) {
                 Ok(up) => self.up.push(up),
                 Err(error) if is_interrupted(&error) => return Err(error),
-                Err(error) if role == Role::Treatment => {
-                    self.up.push(Up { role, name, info: None, target: Err(error.to_string()) });
+                Err(error) if role == Role::Treatment || self.is_result(&error) => {
+                    let ended_early = started(&error);
+                    self.up.push(Up { role, name, info: None, target: Err(error.to_string()), ended_early });
                 }
                 Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// Whether a server that ended before its row is a result in any arm: survival is asked about.
+    fn is_result(&self, error: &ProveError) -> bool {
+        survival::decides(self.execution.design) && started(error)
     }
 
     /// Starts and warms up one server with the levers that all arms share, in the role of the baseline's.
@@ -137,7 +170,13 @@ impl<'a> Servers<'a> {
             self.made_on = Some((load, connect));
         }
         let target = maker.warm_up(&made, target, None, clock)?;
-        self.up.push(Up { role: Role::Baseline, name: String::new(), info: None, target: Ok(target) });
+        self.up.push(Up {
+            role: Role::Baseline,
+            name: String::new(),
+            info: None,
+            target: Ok(target),
+            ended_early: false,
+        });
         Ok(())
     }
 
@@ -164,7 +203,13 @@ impl<'a> Servers<'a> {
         let role = wanted.arm.role;
         let maker = self.maker();
         let (info, target) = maker.make(wanted, clock, &mut |what| watch(Progress::Server { role, what }))?;
-        Ok(Up { role, name: wanted.name.to_owned(), info: Some(info), target: Ok(target) })
+        Ok(Up {
+            role,
+            name: wanted.name.to_owned(),
+            info: Some(info),
+            target: Ok(target),
+            ended_early: false,
+        })
     }
 
     /// Ends all servers. Tries all of them and returns the first error.

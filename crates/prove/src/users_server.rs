@@ -76,6 +76,9 @@ pub(crate) fn refused_jobs(jobs: &[Job]) -> Vec<String> {
         Work::Statement(sql) => {
             Some(format!("its job {sql:?} would run on your server: only private servers get statements"))
         }
+        Work::MemoryHog(_) => Some(
+            "its job takes memory in the server's control group: only private servers get that".to_owned(),
+        ),
         Work::FileCopy(_) | Work::CpuHog(_) | Work::ConnectionChurn(_) => None,
     };
     jobs.iter().filter_map(statement).collect()

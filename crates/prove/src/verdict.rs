@@ -20,6 +20,7 @@ use crate::analyse::{self, Ratios, Unit, effect_at, noise_floor, units};
 use crate::error::ProveError;
 use crate::measure::{Kind, Measure, measure, measures};
 use crate::statement::Question;
+use crate::survival::{self, Counts};
 use crate::{overhead, price, store, threats};
 
 /// Simultaneous coverage of all looks.
@@ -51,9 +52,14 @@ pub(crate) fn looks_up_to(design: &Design, units: usize) -> Option<Schedule> {
 /// The effect on the deciding response from the slices so far, with the finding; no finding between looks.
 pub fn so_far(design: &Design, slices: &[Slice]) -> Option<(Estimate, Finding)> {
     let schedule = schedule(design)?;
+    let question = Question { asks: design.asks, delta: design.delta };
+    if survival::decides(design) {
+        let effect = Counts::of(slices).effect(Some(&schedule));
+        let finding = if effect.is_provisional() { Finding::Undecided } else { question.judge(&effect) };
+        return Some((effect, finding));
+    }
     let ratios = Ratios::of(slices, measure(&design.response));
     let effect = effect_at(&units(&ratios.treatment, Unit::of(design.mode)), &schedule);
-    let question = Question { asks: design.asks, delta: design.delta };
     let finding = question.judge(&effect);
     Some((effect, finding))
 }
@@ -174,7 +180,7 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
             .filter(|ledger| !ledger.is_empty())
             .map(|ledger| Price { ledger, crashes: Vec::new() }),
         threats,
-        failures: failures(slices),
+        failures: failures(slices, survival::decides(design)),
         scope: scope(design, unit, of_starts.len()),
         set_up,
         literature: literature(design),
@@ -187,6 +193,9 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
         pooled: pooled(design, slices),
         extra: Map::new(),
     };
+    if survival::decides(design) {
+        Counts::of(slices).decide(&mut verdict, &question, schedule.as_ref());
+    }
     verdict.answer = answer(&verdict);
     verdict
 }
@@ -282,10 +291,11 @@ fn needed(units: &[f64], question: &Question, schedule: &Schedule) -> Option<usi
     }
 }
 
-/// The reasons of failed slices, each once with its count.
-fn failures(slices: &[Slice]) -> Vec<String> {
+/// The reasons of failed slices, each once with its count. Where survival is the response, a killed server is a result.
+fn failures(slices: &[Slice], survival: bool) -> Vec<String> {
     let mut counted: Vec<(String, usize)> = Vec::new();
-    for slice in slices {
+    let is_result = |slice: &&Slice| survival && slice.figures.contains_key(survival::NAME);
+    for slice in slices.iter().filter(|slice| !is_result(slice)) {
         let Some(why) = &slice.failed else { continue };
         let text = format!("{}: {why}", slice.row.arm.name());
         match counted.iter_mut().find(|(known, _)| *known == text) {
@@ -301,6 +311,9 @@ fn answer(verdict: &Verdict) -> String {
     let (baseline, treatment) = labels(&verdict.arms);
     if let Some(threat) = verdict.threats.iter().find(|threat| threat.decides) {
         return format!("No verdict on the server ({}): {}.", threat.id, threat.text);
+    }
+    if let Some(text) = survival::answer(verdict) {
+        return priced(text, verdict);
     }
     let Some(response) = verdict.responses.first() else {
         let why = verdict.failures.first().map_or("nothing was measured", String::as_str);
@@ -337,6 +350,11 @@ fn answer(verdict: &Verdict) -> String {
         }
     };
     let text = if verdict.under_mutual_load { format!("Under mutual load: {text}") } else { text };
+    priced(text, verdict)
+}
+
+/// An answer with the price of an arm that has one.
+fn priced(text: String, verdict: &Verdict) -> String {
     let Some(price) = &verdict.price else { return format!("{text}.") };
     let ledger = price.ledger.iter().map(|price| price.trim_end_matches('.').to_owned());
     let prices: Vec<String> = ledger.chain(price.crashes.iter().map(CrashCost::text)).collect();
@@ -365,7 +383,8 @@ fn changed(response: &Response, baseline: &str, treatment: &str) -> String {
         };
         return format!("With {treatment}, this load makes {size} with {baseline}");
     }
-    format!("With {treatment}, {of} of this load is {size} {word} than with {baseline}")
+    let under = if *kind == Kind::Amount { "under" } else { "of" };
+    format!("With {treatment}, {of} {under} this load is {size} {word} than with {baseline}")
 }
 
 /// The larger distance of an interval's ends from no effect, in percent.

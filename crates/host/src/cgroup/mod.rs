@@ -7,8 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use mydyno_journal::{Change, Context, Journal, JournalError, Lease, Outcome};
+use mydyno_journal::{Change, Context, Journal, JournalError, Lease, Machine, Outcome};
 use mydyno_linux::calls;
+use mydyno_linux::cgroup::{inside, membership, mount_of};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -181,6 +182,26 @@ pub fn make(
             Err(error)
         }
     }
+}
+
+/// Moves this process into the memory group of another one, version 1 or 2: what it takes from then on counts there.
+///
+/// # Errors
+/// The other process has ended, its group is not visible, or the kernel refuses the move.
+pub fn join_memory_of(machine: &Machine, member: u32) -> Result<(), HostError> {
+    let file = machine.proc().join(member.to_string()).join("cgroup");
+    let text = fs::read_to_string(&file).map_err(|e| HostError::io("read", &file, e))?;
+    let mounts = machine.mounts()?;
+    let folder = membership(&text, "memory").and_then(|(version, path)| {
+        let mount = mount_of(&mounts, version, "memory")?;
+        Some(mount.point.join(inside(path, mount)?.trim_start_matches('/')))
+    });
+    let Some(folder) = folder else {
+        let hidden = io::Error::new(io::ErrorKind::NotFound, "its memory group is not visible from here");
+        return Err(HostError::io("find the group in", &file, hidden));
+    };
+    let procs = folder.join("cgroup.procs");
+    fs::write(&procs, std::process::id().to_string()).map_err(|e| HostError::io("write", &procs, e))
 }
 
 impl MadeGroup {

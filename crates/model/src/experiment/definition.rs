@@ -90,7 +90,8 @@ pub struct ArmDefinition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseDefinition {
-    /// `transactions_per_s`, `response_mean` or `response_p95`; of a probe a figure of it, as in `per_s` or `p50_us`.
+    /// `transactions_per_s`, `response_mean` or `response_p95`; `server_resident_bytes`, `server_peak_bytes`, `server_swap_bytes`
+    /// or `server_huge_bytes` of a private server; `survival`, the share of rows that it outlives; of a probe a figure of it, as in `per_s` or `p50_us`.
     pub name: String,
     /// The direction of the treatment's change against the baseline in question.
     pub direction: Asks,
@@ -154,6 +155,8 @@ pub enum Work {
     Statement(String),
     /// Copies a file of this size on the file system of the server's data, over and over.
     FileCopy(String),
+    /// Takes this much memory in a process of its own, in the control group of a private server.
+    MemoryHog(String),
     /// Keeps this many threads of this command busy.
     CpuHog(u32),
     /// Opens and closes this many connections a second to the loaded server.
@@ -166,6 +169,7 @@ impl Work {
         match self {
             Self::Statement(sql) => format!("a job that sends {sql}"),
             Self::FileCopy(size) => format!("a job that copies a file of {size}"),
+            Self::MemoryHog(size) => format!("a job that takes {size} of memory"),
             Self::CpuHog(1) => "a job that keeps one CPU busy".to_owned(),
             Self::CpuHog(threads) => format!("a job that keeps {threads} CPUs busy"),
             Self::ConnectionChurn(rate) => format!("a job that opens {rate} connections a second"),

@@ -15,6 +15,7 @@ use super::probing::probing;
 use crate::budget;
 use crate::measure::{Load, MEASURES, Measure};
 use crate::side;
+use crate::survival;
 
 /// Expected outcomes that may follow from the construction of an experiment, besides the identifiers of threats.
 const OUTCOMES: [&str; 4] = ["supported", "refuted", "not_testable_here", "client-bound"];
@@ -230,6 +231,13 @@ impl Examiner<'_> {
                 let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
                 self.wrong(&response.name, format!("response.name: it is one of {}{near}", known.join(", ")));
             }
+            let in_rows = self.definition().execution.mode == Mode::Rows;
+            if response.name == survival::NAME && !in_rows {
+                self.wrong(
+                    "mode",
+                    "execution.mode: survival needs rows: a killed server is missing in later slices",
+                );
+            }
             if let Err(error) = parse_share(&response.delta) {
                 self.wrong(&response.delta, format!("response.delta: {error}"));
             }
@@ -268,6 +276,11 @@ impl Examiner<'_> {
                 Work::FileCopy(size) => {
                     if let Err(error) = parse_size(size) {
                         self.wrong(size, format!("job.work.file_copy: {error}"));
+                    }
+                }
+                Work::MemoryHog(size) => {
+                    if let Err(error) = parse_size(size) {
+                        self.wrong(size, format!("job.work.memory_hog: {error}"));
                     }
                 }
                 Work::Statement(sql) => {

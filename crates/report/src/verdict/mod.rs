@@ -7,6 +7,7 @@ mod terminal;
 use mydyno_model::Estimate;
 use mydyno_model::experiment::pooled::Pooled;
 use mydyno_model::experiment::{Finding, Role, Verdict};
+use mydyno_model::units::show_bytes;
 
 pub use html::html;
 pub use markdown::markdown;
@@ -30,8 +31,11 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
     }
     for response in &verdict.responses {
         let (of, unit) = (&response.effect_ratio, &response.unit);
-        let text =
-            format!("{} → {} {unit}: {}", figure(response.baseline), figure(response.treatment), change(of));
+        let (from, to) = (in_unit(response.baseline, unit), in_unit(response.treatment, unit));
+        let text = match unit.as_str() {
+            "B" | "share" => format!("{from} → {to}: {}", change(of)),
+            unit => format!("{from} → {to} {unit}: {}", change(of)),
+        };
         lines.push((label(&response.name), text));
     }
     for price in verdict.price.iter().flat_map(|price| &price.ledger) {
@@ -100,6 +104,11 @@ fn label(name: &str) -> &'static str {
         "p50_us" => "median",
         "p99_us" => "99th percentile",
         "minor_faults" => "page faults",
+        "server_resident_bytes" => "memory",
+        "server_peak_bytes" => "peak of memory",
+        "server_swap_bytes" => "in swap",
+        "server_huge_bytes" => "in huge pages",
+        "survival" => "outlived",
         _ => "response",
     }
 }
@@ -134,6 +143,15 @@ fn change(ratio: &Estimate) -> String {
             format!("~{} % ({} … {} %, provisional)", percent(ratio.value), percent(low), percent(high))
         }
         _ => format!("{} % (no interval: {})", percent(ratio.value), ratio.method),
+    }
+}
+
+/// A figure in its unit: bytes and shares as people write them.
+fn in_unit(value: f64, unit: &str) -> String {
+    match unit {
+        "B" => show_bytes(value),
+        "share" => format!("{:.0} %", value * 100.0),
+        _ => figure(value),
     }
 }
 

@@ -17,6 +17,7 @@ use mydyno_probe::own_disk::{DiskVariant, Flushes};
 use mydyno_probe::{
     ProbeError, Run, Timing, bandwidth, clock, fsync, ladder, malloc, random, spin, threads, unlink,
 };
+use mydyno_prove::hog;
 
 use crate::failure::{Failure, Status};
 use crate::private::{environment, open_host};
@@ -56,6 +57,16 @@ enum Probe {
     Malloc(Malloc),
     /// Removing large files.
     Unlink(Unlink),
+    /// The process that takes memory beside the load of an experiment.
+    #[command(hide = true)]
+    MemoryChild {
+        /// Bytes.
+        bytes: u64,
+        /// Process whose memory group it enters.
+        server: u32,
+        /// Process that it ends with.
+        asker: u32,
+    },
     /// The child process that `malloc` starts for each allocator.
     #[command(hide = true)]
     MallocChild {
@@ -220,6 +231,10 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         ui.out(&malloc::child::run(request).map_err(failure)?);
         return Ok(Status::Fine);
     }
+    if let Probe::MemoryChild { bytes, server, asker } = args.probe {
+        hog::child(bytes, server, asker).map_err(Failure::environment)?;
+        return Ok(Status::Fine);
+    }
     let stop = signals::stop_flag()?;
     let changed = args.levers.apply(ui)?;
     let probed = probe(&args.probe, &stop, ui);
@@ -306,7 +321,9 @@ fn probe<'a>(
             };
             (unlink::run(&host()?, &options, run), args.order.out.as_deref())
         }
-        Probe::MallocChild { .. } => return Err(Failure::usage("this command is started by mydyno itself")),
+        Probe::MallocChild { .. } | Probe::MemoryChild { .. } => {
+            return Err(Failure::usage("this command is started by mydyno itself"));
+        }
     };
     Ok((report.map_err(failure)?, out))
 }
@@ -324,7 +341,7 @@ fn timing(probe: &Probe) -> Result<Timing, Failure> {
         Probe::Malloc(args) => (args.time.as_str(), args.warmup.as_str(), of(&args.rounds)),
         // Single events: as many rounds as files.
         Probe::Unlink(args) => ("0s", "0s", (args.count, args.order.seed)),
-        Probe::MallocChild { .. } => ("0s", "0s", (0, 0)),
+        Probe::MallocChild { .. } | Probe::MemoryChild { .. } => ("0s", "0s", (0, 0)),
     };
     let (time, warm_up) = (duration("time", time)?, duration("warmup", warmup)?);
     Ok(Timing { time, warm_up, rounds, seed })
