@@ -76,16 +76,16 @@ pub enum Action {
 /// A view: its name, and its lines for so many columns.
 type View = (&'static str, fn(&App, usize) -> Vec<String>);
 
-/// The views, in the order of their keys.
+/// The views, in the order of their keys; numbers and names fit into 60 columns.
 pub const VIEWS: [View; 8] = [
     ("main", views::overview),
-    ("cpus", views::cpus),
-    ("disks", views::disks),
+    ("cpu", views::cpus),
+    ("disk", views::disks),
     ("innodb", views::innodb),
     ("waits", views::waits),
     ("sql", views::statements),
     ("budget", views::budget),
-    ("profile", views::profile),
+    ("stacks", views::profile),
 ];
 
 /// The state of the screen.

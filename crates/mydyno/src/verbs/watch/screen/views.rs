@@ -12,6 +12,9 @@ use crate::verbs::watch::text;
 /// Intervals that the diagnosis and the budget go back.
 const BACK: usize = 60;
 
+/// A terminal of fewer columns shows the text of a statement on a line of its own.
+const NARROW: usize = 100;
+
 const NOTHING: &str = "Nothing was sampled yet.";
 const NO_SCHEMA: &str = "The performance schema is off, or may not be read.";
 const NO_STACKS: &str =
@@ -183,18 +186,24 @@ pub fn statements(app: &App, width: usize) -> Vec<String> {
         "# Statements by the time they take (performance schema; mydyno's own too)".to_owned(),
         "threads      per s       mean   examined       used  statement".to_owned(),
     ];
+    let is_narrow = width < NARROW;
     let number = |value: Option<f64>| value.map(three_digits).unwrap_or_default();
     for statement in &read.statements {
         let mean = statement.statement_us.map(show_us).unwrap_or_default();
         let words = line(statement.text.as_deref().unwrap_or(&statement.digest));
-        let words: String = words.chars().take(width.saturating_sub(53).max(20)).collect();
-        lines.push(format!(
-            "{:>7} {:>10} {mean:>10} {:>10} {:>10}  {words}",
+        let room = if is_narrow { width.saturating_sub(2) } else { width.saturating_sub(53) };
+        let words: String = words.chars().take(room).collect();
+        let numbers = format!(
+            "{:>7} {:>10} {mean:>10} {:>10} {:>10}",
             three_digits(statement.threads),
             three_digits(statement.statements_per_s),
             number(statement.rows_examined),
             number(statement.rows_used),
-        ));
+        );
+        match is_narrow {
+            true => lines.extend([numbers, format!("  {words}")]),
+            false => lines.push(format!("{numbers}  {words}")),
+        }
     }
     lines
 }

@@ -1,4 +1,5 @@
 use mydyno_model::document::Header;
+use mydyno_model::watch::{StatementFigures, WaitFigures};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use time::macros::datetime;
@@ -28,8 +29,25 @@ fn interval(second: u32) -> WatchInterval {
         late_s: None,
         missed: 0,
         figures: figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
-        waits: Vec::new(),
-        statements: Vec::new(),
+        waits: vec![WaitFigures {
+            event: "io/file/sql/binlog".to_owned(),
+            threads: 0.5,
+            waits_per_s: 100.0,
+            wait_us: Some(5_000.0),
+        }],
+        statements: vec![StatementFigures {
+            digest: "e19033140a2ee399".to_owned(),
+            schema: None,
+            text: Some("UPDATE `stock` SET `n` = ?".to_owned()),
+            threads: 2.0,
+            statements_per_s: 400.0,
+            statement_us: Some(5_000.0),
+            lock_threads: None,
+            rows_examined: Some(1.0),
+            rows_used: Some(1.0),
+            tmp_disk_tables_per_s: None,
+            errors_per_s: None,
+        }],
         events: Vec::new(),
         extra: serde_json::Map::new(),
     }
@@ -62,7 +80,8 @@ fn every_view_shows_its_own_figures_at_any_width_and_the_keys() {
         "cpu0",
         "# vda",
         "history_length",
-        "metadata_locked",
+        "io/file/sql/binlog",
+        "UPDATE `stock` SET `n` = ?",
         "row locks",
         "No stacks",
     ];
@@ -72,7 +91,10 @@ fn every_view_shows_its_own_figures_at_any_width_and_the_keys() {
         for (width, height) in [(60, 24), (80, 40), (200, 60)] {
             let text = drawn(&app, width, height);
             assert!(text.contains(wanted.trim_start_matches("# ")), "{wanted} at {width}: {text}");
-            assert!(text.contains("space freeze") && text.contains("12:00:30 UTC"), "{text}");
+            assert!(
+                text.contains("8 stacks") && text.contains("space freeze") && text.contains("12:00:30 UTC"),
+                "{text}"
+            );
         }
         // A terminal that is too small for anything is no error.
         drawn(&app, 5, 3);
