@@ -21,6 +21,7 @@ pub mod lost;
 pub mod mounts;
 pub mod named_disk;
 mod neighbours;
+pub mod numa;
 mod privilege;
 pub mod process;
 pub mod room;

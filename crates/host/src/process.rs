@@ -22,6 +22,7 @@ use serde_json::Value;
 use crate::cgroup::MadeGroup;
 use crate::error::HostError;
 use crate::limit::Limit;
+use crate::numa::MemoryPolicy;
 use crate::task::Attribute;
 use crate::user::User;
 use crate::view::View;
@@ -76,6 +77,8 @@ pub struct Placement<'a> {
     pub scheduling: &'a [(Attribute, String)],
     /// Resource limits; its children inherit them.
     pub limits: &'a [(Limit, u64)],
+    /// Where its memory is placed.
+    pub memory_policy: Option<&'a MemoryPolicy>,
     /// The user that it becomes last: raising a limit needs root.
     pub user: Option<OtherUser<'a>>,
 }
@@ -132,9 +135,11 @@ pub fn start_placed(
     let mut command = command;
     let credentials = user.map(User::credentials);
     wait_at_barrier(&mut command, Barrier { announce, barrier, release: release.as_raw_fd(), credentials });
+    let policy = placement.memory_policy.cloned().map(|policy| (policy, lease.machine().clone()));
     // `spawn` returns only after exec, so it runs in another thread while this one releases the child. A private mount
-    // namespace for another user is made in that thread, and the child inherits it.
+    // namespace for another user is made in that thread, and the child inherits it, as it does the thread's memory policy.
     let spawning = thread::spawn(move || {
+        policy.map_or(Ok(()), |(policy, machine)| policy.adopt(&machine)).map_err(Unspawned::Exec)?;
         view.map_or(Ok(()), |view| view.enter()).map_err(Unspawned::View)?;
         command.spawn().map_err(Unspawned::Exec)
     });

@@ -10,6 +10,7 @@ use mydyno_host::allocator::Allocator;
 use mydyno_host::cgroup::{self, IoLimit, Limits, MadeGroup};
 use mydyno_host::disk::{DiskFolder, DiskSpec, Emulation, Medium};
 use mydyno_host::limit::Limit;
+use mydyno_host::numa::MemoryPolicy;
 use mydyno_host::setting::{self, AllowHostChange};
 use mydyno_host::sync_delay::{self, is_mapped};
 use mydyno_host::task::Attribute;
@@ -60,6 +61,8 @@ pub struct Arrangement {
     pub scheduling: Vec<(Attribute, String)>,
     /// Limits of its process.
     pub process_limits: Vec<(Limit, u64)>,
+    /// Where its memory is placed; `None` for the policy of mydyno.
+    pub memory_policy: Option<MemoryPolicy>,
     /// The user that it runs as, by name or number; `None` for mydyno's own user.
     pub user: Option<String>,
 }

@@ -85,6 +85,9 @@ impl ServerLevers {
         for (attribute, value) in &self.arrangement.scheduling {
             task::check(machine, *attribute, value)?;
         }
+        if let Some(policy) = &self.arrangement.memory_policy {
+            policy.check(machine)?;
+        }
         if let Some(user) = self.arrangement.other_user()? {
             user.check(machine)?;
         }

@@ -77,6 +77,7 @@ pub(crate) fn start(
             group: given.group,
             scheduling: &given.arrangement.scheduling,
             limits: &given.arrangement.process_limits,
+            memory_policy: given.arrangement.memory_policy.as_ref(),
             user: user.as_ref().map(|user| OtherUser { user, folders: &folders }),
         };
         let mut started = process::start_placed(site.journal, site.lease, purpose, command, &placement)?;

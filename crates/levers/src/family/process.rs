@@ -2,6 +2,7 @@
 
 use mydyno_host::allocator::{ALLOCATORS, Allocator};
 use mydyno_host::limit::{LIMITS, Limit};
+use mydyno_host::numa::{self, MemoryPolicy};
 use mydyno_host::task::Attribute;
 use mydyno_host::user::{self, User};
 use mydyno_host::{Machine, effective_uid, sync_delay};
@@ -36,6 +37,7 @@ impl Family for Process {
                 arrangement.process_limits.push((limit, limit.parse(value)?));
             }
             ("server", "sync_delay") => arrangement.sync_delay = Some(sync_delay::parse(value)?),
+            ("server", "numa") => arrangement.memory_policy = Some(MemoryPolicy::parse(value)?),
             ("server", "user") if value.is_empty() || value.contains(['\0', '\n']) => {
                 return Err(LeverError::value(id, value, USER));
             }
@@ -80,6 +82,10 @@ impl Family for Process {
             lacks: reason(sync_delay::check()),
             ..at_start(sync_delay::NAME, SYNC_DELAY, sync_delay::FORM)
         };
+        let memory = LeverInfo {
+            lacks: reason(numa::check(machine)),
+            ..at_start(numa::NAME, "on which NUMA nodes the server's memory lies", numa::FORM)
+        };
         let user = LeverInfo {
             now: User::find(&effective_uid().to_string()).ok().map(|user| user.name().to_owned()),
             lacks: reason(user::check(machine)),
@@ -88,14 +94,14 @@ impl Family for Process {
         let environment = ENVIRONMENT
             .iter()
             .map(|name| at_start(&of_environment(name), "the server's environment", "one line"));
-        let first = std::iter::once(allocator).chain(attributes).chain(limits).chain([delay, user]);
+        let first = std::iter::once(allocator).chain(attributes).chain(limits).chain([delay, memory, user]);
         first.chain(environment).collect()
     }
 
     fn names(&self, _machine: Option<&Machine>) -> Vec<String> {
         let attributes = ATTRIBUTES.map(|(attribute, _)| of_server(attribute.name()));
         let limits = LIMITS.map(|limit| format!("limit.{}", limit.name()));
-        let others = ["server.allocator", sync_delay::NAME, "server.user"].map(str::to_owned);
+        let others = ["server.allocator", sync_delay::NAME, numa::NAME, "server.user"].map(str::to_owned);
         let environment = ENVIRONMENT.iter().map(|name| of_environment(name));
         others.into_iter().chain(attributes).chain(limits).chain(environment).collect()
     }

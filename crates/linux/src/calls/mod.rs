@@ -7,6 +7,7 @@ pub mod files;
 pub mod limits;
 pub mod loops;
 pub mod mapping;
+pub mod memory_policy;
 pub mod mounts;
 pub mod perf;
 pub mod processes;

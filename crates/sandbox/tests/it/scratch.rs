@@ -160,6 +160,7 @@ const OF_SERVERS: &[(&str, &str)] = &[
     ("server.affinity", "0"),
     ("server.nice", "1"),
     ("server.class", "batch"),
+    ("server.numa", "interleave"),
     ("server.oom_score_adj", "100"),
     ("server.sync_delay", "100us"),
     ("server.user", "nobody"),
