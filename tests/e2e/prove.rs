@@ -288,3 +288,87 @@ fn a_duet_loads_two_servers_at_once_and_is_labelled() {
     assert!(refused.contains("shares out CPUs"), "{refused}");
     assert_eq!(home.lasting_traces(), [""; 0]);
 }
+
+/// Two classes of statements; the optimizer's switch gives one of them another plan.
+const CLASSES: &str = r#"
+name = "builds"
+question = "Does the plan of the joined derived table differ without its key?"
+why = "The switch forbids the key that the optimizer makes on a derived table, and nothing else."
+since = "0.1.0"
+
+[classes]
+names = ["update-derived/innodb", "like-scan/myisam"]
+
+[classes.quick]
+connections = [1, 3]
+rounds = 3
+scale = 1
+
+[classes.full]
+connections = [1]
+rounds = 1
+scale = 1
+
+[load]
+workload = "build_compare"
+
+[[response]]
+name = "response_mean"
+direction = "differs"
+delta = "5%"
+
+[execution]
+mode = "alternate"
+why = "The servers are up together, and one is measured at a time."
+
+[quick]
+budget = "2m"
+slice = "50ms"
+settle = "0s"
+warmup = "50ms"
+
+[full]
+budget = "2m"
+slice = "50ms"
+settle = "0s"
+warmup = "50ms"
+"#;
+
+#[test]
+fn classes_of_statements_say_first_where_the_plans_of_two_servers_differ() {
+    let home = Home::new();
+    let file = home.path().join("builds.toml");
+    std::fs::write(&file, CLASSES).unwrap();
+    let file = file.to_str().unwrap();
+    let refused = home.fails(2, &["prove", file]);
+    assert!(refused.contains("--baseline SIDE"), "{refused}");
+    let refused = home.fails(2, &["prove", "sync-delay", "--treatment", "/usr"]);
+    assert!(refused.contains("mydyno compare"), "{refused}");
+    let out = home.path().join("out");
+    let switch = "option.optimizer_switch=derived_with_keys=off";
+    let args = ["prove", file, "--treatment", switch, "--out", out.to_str().unwrap(), "--json", "--quiet"];
+    assert!(home.json(&[&args[..], &["--plan"]].concat())["servers"].as_array().unwrap().is_empty());
+    let found = home.json(&args);
+    assert_eq!(found["schema"], "mydyno.classes/1");
+    let classes = found["classes"].as_array().unwrap();
+    let differ: Vec<&Value> = classes.iter().map(|class| &class["plans_differ"]).collect();
+    assert_eq!(differ, [&Value::from(true), &Value::from(false)], "{found}");
+    for class in classes {
+        assert!(class["not_measured"].is_null(), "{class}");
+        let clients: Vec<u64> =
+            class["points"].as_array().unwrap().iter().map(|p| p["connections"].as_u64().unwrap()).collect();
+        assert_eq!(clients, [1, 3]);
+        for point in class["points"].as_array().unwrap() {
+            let (gain, time_s) = (&point["gain"], point["treatment"]["time_s"].as_f64().unwrap());
+            assert!(time_s > 0.0 && point["rounds"] == 3 && gain["low"].is_number(), "{point}");
+            assert!(point["baseline"]["memory_bytes"].as_f64().unwrap() > 1e6, "{point}");
+        }
+    }
+    assert!(
+        found["answer"].as_str().unwrap().contains("the plans differ in update-derived/innodb"),
+        "{found}"
+    );
+    let page = std::fs::read_to_string(out.join("classes.md")).unwrap();
+    assert!(page.contains("## THE PLANS DIFFER: update-derived/innodb"), "{page}");
+    assert_eq!(home.lasting_traces(), [""; 0]);
+}

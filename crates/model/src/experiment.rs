@@ -10,6 +10,7 @@ use crate::document::{Document, Header};
 use crate::estimate::Estimate;
 use crate::plan::Plan;
 
+pub mod classes;
 pub mod definition;
 pub mod factorial;
 pub mod pooled;

@@ -42,6 +42,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("design", of::<experiment::Design>()),
         ("slice", of::<experiment::Slice>()),
         ("verdict", of::<experiment::Verdict>()),
+        ("classes", of::<experiment::classes::ClassComparison>()),
         ("factorial", of::<experiment::factorial::Factorial>()),
         ("factorial-run", of::<experiment::factorial::FactorialRun>()),
         ("proved", of::<experiment::proved::Proved>()),

@@ -23,6 +23,12 @@ pub enum ProveError {
         /// The reason.
         why: String,
     },
+    /// An experiment without classes of statements.
+    #[error("{name} has no classes of statements: its arms are in its file")]
+    NoClasses {
+        /// Its name.
+        name: String,
+    },
     /// The arms do not differ.
     #[error("baseline and treatment are the same ({label}): give the treatment a lever of its own")]
     SameArms {

@@ -9,6 +9,7 @@ pub mod analyse;
 pub mod arm;
 pub mod budget;
 pub mod checkup;
+pub mod classes;
 pub mod comparison;
 pub mod design;
 mod duet;

@@ -8,6 +8,7 @@ mod budget;
 mod chart;
 mod charts;
 pub mod checkup;
+pub mod classes;
 mod compare;
 mod comparison;
 mod contrast;

@@ -5,6 +5,7 @@
 //! prepares and, as an `async fn` over a [`Session`], the statements of one transaction. Crate `load` drives
 //! transactions (connections, clocks, arrivals, recording).
 
+pub mod build_compare;
 pub mod bulk_insert;
 pub mod catalogue;
 pub mod data;
@@ -43,6 +44,7 @@ registry::register! {
     SelectRandom: crate::select_random::SelectRandom,
     BulkInsert: crate::bulk_insert::BulkInsert,
     HotRow: crate::hot_row::HotRow,
+    BuildCompare: crate::build_compare::BuildCompare,
     Tpcc: crate::tpcc::Tpcc,
     Slap: crate::slap::Slap,
     Sql: crate::sql::Sql,

@@ -92,6 +92,7 @@ pub struct ArmDefinition {
 pub struct ResponseDefinition {
     /// `transactions_per_s`, `response_mean` or `response_p95`; `server_resident_bytes`, `server_peak_bytes`, `server_swap_bytes`
     /// or `server_huge_bytes` of a private server; `survival`, the share of rows that it outlives; of a probe a figure of it, as in `per_s` or `p50_us`.
+    /// `response_mean` of classes is the time until all clients are done.
     pub name: String,
     /// The direction of the treatment's change against the baseline in question.
     pub direction: Asks,
@@ -194,6 +195,30 @@ pub struct Job {
     pub only: Option<Role>,
 }
 
+/// Classes of statements that are timed one by one on two servers, each class with rising numbers of clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Classes {
+    /// Each as `CLASS/ENGINE`, values of the workload's options `class` and `storage-engine`.
+    pub names: Vec<String>,
+    /// The extent of `--quick`.
+    pub quick: ClassesExtent,
+    /// The extent of `--full`.
+    pub full: ClassesExtent,
+}
+
+/// How much of the classes is measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClassesExtent {
+    /// Numbers of clients.
+    pub connections: Vec<u32>,
+    /// Rounds in each start of the servers, at most: as many as the budget has time for.
+    pub rounds: u32,
+    /// The workload's option `scale`.
+    pub scale: u64,
+}
+
 /// A published figure for the same question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -230,9 +255,19 @@ pub struct Definition {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_up: Vec<String>,
     /// The arm that is compared with.
+    #[serde(default)]
     pub baseline: ArmDefinition,
     /// The arm in question.
+    #[serde(default)]
     pub treatment: ArmDefinition,
+    /// Factors with two levels each, as `LEVER=LOW,HIGH`, in place of the two arms: the effect of each and of their interactions
+    /// is estimated by a full, fractional or screening design.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub factors: Vec<String>,
+    /// Classes of statements in place of a load in slices; the arms are named on the command line. A class that takes less than
+    /// the extent's `slice` is executed several times, `settle` passes before each measurement, and `warmup` is for each class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Classes>,
     /// The load.
     pub load: LoadDefinition,
     /// Jobs beside the load.

@@ -112,8 +112,11 @@ fn explain(d: &Definition) -> String {
     let levers = |levers: &[String]| {
         if levers.is_empty() { vec!["the server as it is".to_owned()] } else { levers.to_vec() }
     };
-    part("Baseline", &levers(&d.baseline.levers));
-    part("Treatment", &levers(&d.treatment.levers));
+    if d.factors.is_empty() {
+        part("Baseline", &levers(&d.baseline.levers));
+        part("Treatment", &levers(&d.treatment.levers));
+    }
+    part("Factors, low and high level", &d.factors);
     part("All arms have", &d.set_up);
     let options = d.load.options.iter().map(|(name, value)| format!("{name} = {value}"));
     let connections = d.load.connections.map(|n| format!("connections = {n}"));

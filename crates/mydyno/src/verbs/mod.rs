@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod builds;
 mod checkup;
 mod claims;
 mod compare;

@@ -13,7 +13,7 @@ use mydyno_prove::verdict::not_testable_here;
 use mydyno_sandbox::users_server::UsersServer;
 use time::OffsetDateTime;
 
-use super::experiments;
+use super::{builds, experiments};
 use crate::factors;
 use crate::failure::{Failure, Status};
 use crate::proving::{ModeArg, ProvingArgs, carry_out, seconds, share, tell, usage};
@@ -40,6 +40,13 @@ pub struct Args {
     /// Experiment, claim, or the TOML file of an experiment.
     #[arg(required_unless_present_any = ["resume", "extend", "again"])]
     pub what: Option<String>,
+    /// For an experiment that compares two builds, such as build-compare: the baseline, as LEVER=VALUE, an option file, a base
+    /// directory or an engine. Repeatable.
+    #[arg(long, value_name = "SIDE")]
+    pub baseline: Vec<String>,
+    /// The treatment, likewise.
+    #[arg(long, value_name = "SIDE")]
+    pub treatment: Vec<String>,
     /// Resume the interrupted experiment of a folder, or of a name or number of `mydyno runs`, with the next block of its table.
     #[arg(long, value_name = "RUN", conflicts_with = "what")]
     pub resume: Option<PathBuf>,
@@ -135,6 +142,19 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
     let what = args.what.as_deref().unwrap_or_default();
     let experiment = find(what, args)?;
     let definition = &experiment.definition;
+    if definition.classes.is_some() {
+        return builds::carry_out(&experiment, args, &proving, ui);
+    }
+    if !args.baseline.is_empty() || !args.treatment.is_empty() {
+        let name = &definition.name;
+        let problem = format!(
+            "--baseline, --treatment: the arms of {name} are in its file; `mydyno compare` takes sides"
+        );
+        return Err(Failure::usage(problem));
+    }
+    if !definition.factors.is_empty() {
+        return several(&experiment, args, &proving, ui);
+    }
     let wanted = wanted(&experiment, args)?;
     let comparison = place(Comparison::plan(&wanted, now).map_err(usage)?, args, password, ui)?;
     let missing = if args.on_server { Vec::new() } else { missing(definition)? };
@@ -144,6 +164,37 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
     }
     missing.iter().for_each(|lack| ui.note(&format!("Not testable here: {lack}")));
     carry_out(&comparison, &proving, None, ui)
+}
+
+/// Runs an experiment of several factors.
+fn several(experiment: &Experiment, args: &Args, proving: &ProvingArgs, ui: &Ui) -> Result<Status, Failure> {
+    let definition = &experiment.definition;
+    let refused =
+        [("--on-server", args.on_server), ("--duet", args.duet), ("--starts", args.starts.is_some())];
+    if let Some((option, _)) = refused.iter().find(|(_, given)| *given) {
+        let name = &definition.name;
+        return Err(Failure::usage(format!(
+            "{option}: {name} has several factors, which take no such option"
+        )));
+    }
+    let lacks = missing(definition)?;
+    if !lacks.is_empty() && !proving.plan {
+        ui.out(&format!("{}: not testable here: {}", definition.name, lacks.join("; ")));
+        return Ok(Status::Fine);
+    }
+    let extent = if args.full { &definition.full } else { &definition.quick };
+    let Some(mut wanted) = experiment.factorial(extent) else { return Ok(Status::Fine) };
+    let changed = self::wanted(experiment, args)?;
+    (wanted.budget_s, wanted.times, wanted.delta) = (changed.budget_s, changed.times, changed.delta);
+    (wanted.seed, wanted.load.seed) = (changed.seed, changed.load.seed);
+    definition
+        .stand_in
+        .iter()
+        .for_each(|why| ui.note(&format!("A stand-in for the published set-up: {why}")));
+    for p in &definition.published {
+        ui.note(&format!("Published: {} {} ({}; {})", p.figure, p.unit, p.source, p.conditions));
+    }
+    factors::carry_out(&wanted, proving, ui)
 }
 
 /// The experiment on the user's server, if requested; it connects and changes nothing.
@@ -221,7 +272,7 @@ fn wanted(experiment: &Experiment, args: &Args) -> Result<ComparisonRequest, Fai
 
 /// Requirements of an experiment that this host does not meet. The servers' data are in the state folder, which may not
 /// exist yet.
-fn missing(definition: &Definition) -> Result<Vec<String>, Failure> {
+pub fn missing(definition: &Definition) -> Result<Vec<String>, Failure> {
     let machine = Machine::real().map_err(|e| Failure::environment(e.to_string()))?;
     let state = mydyno_host::StateDir::default_path().map_err(|e| Failure::environment(e.to_string()))?;
     let folder = state.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));

@@ -4,18 +4,17 @@ use std::path::Path;
 
 use mydyno_levers::LeverSet;
 use mydyno_model::experiment::LeverLevel;
-use mydyno_model::experiment::definition::{Definition, Extent, LoadDefinition, Mode, Work};
+use mydyno_model::experiment::definition::{Definition, LoadDefinition, Mode, Work};
 use mydyno_model::units::{parse_duration, parse_share, parse_size};
 use mydyno_settings::table;
 
 use super::catalogue::Experiment;
+use super::extent::times;
 use super::load;
 use super::mistake::{Mistake, place_of};
 use super::probing::probing;
-use crate::budget;
 use crate::measure::{Load, MEASURES, Measure};
-use crate::side;
-use crate::survival;
+use crate::{budget, factorial, side, survival};
 
 /// Expected outcomes that may follow from the construction of an experiment, besides the identifiers of threats.
 const OUTCOMES: [&str; 4] = ["supported", "refuted", "not_testable_here", "client-bound"];
@@ -128,6 +127,12 @@ impl Examiner<'_> {
         if self.mistakes.len() > before {
             return;
         }
+        if !d.factors.is_empty() {
+            return self.factors();
+        }
+        if d.classes.is_some() {
+            return self.classes();
+        }
         if d.baseline == d.treatment
             && d.jobs.iter().all(|job| job.only.is_none())
             && d.expects.as_deref() != Some("refuted")
@@ -203,6 +208,58 @@ impl Examiner<'_> {
         );
     }
 
+    /// Each factor is a lever with two levels that it accepts, and a design with them fits into each extent.
+    fn factors(&mut self) {
+        let d = self.experiment.definition.clone();
+        let alone = d.baseline.levers.is_empty() && d.treatment.levers.is_empty() && d.jobs.is_empty();
+        self.need(alone, "factors", "factors: they take the place of baseline, treatment and jobs");
+        for text in &d.factors {
+            match factorial::design::parse(text) {
+                Err(error) => self.wrong(text, format!("factors: {error}")),
+                Ok(factor) => [factor.low, factor.high]
+                    .iter()
+                    .for_each(|level| self.level("factors", &format!("{}={}", level.lever, level.value))),
+            }
+        }
+        if !self.mistakes.is_empty() {
+            return;
+        }
+        for (name, extent) in [("quick", &d.quick), ("full", &d.full)] {
+            let planned = self.experiment.factorial(extent).map(|wanted| {
+                let now = time::OffsetDateTime::UNIX_EPOCH;
+                factorial::design::Planned::plan(&wanted, now).map(drop)
+            });
+            for problem in planned.and_then(Result::err).into_iter().flatten() {
+                self.wrong(name, format!("{name}: {problem}"));
+            }
+        }
+    }
+
+    /// Each class is one of the workload's, on both extents; the arms come from the command line.
+    fn classes(&mut self) {
+        let d = self.experiment.definition.clone();
+        let alone = d.baseline.levers.is_empty() && d.treatment.levers.is_empty() && d.jobs.is_empty();
+        self.need(
+            alone,
+            "classes",
+            "classes: their arms are named on the command line, and they have no jobs",
+        );
+        let Some(classes) = &d.classes else { return };
+        self.need(!classes.names.is_empty(), "names", "classes.names: one at least");
+        for extent in [&classes.quick, &classes.full] {
+            let fine =
+                !extent.connections.is_empty() && extent.connections.iter().all(|n| (1..=1000).contains(n));
+            self.need(fine, "connections", "classes: connections are numbers from 1 to 1000, one at least");
+            self.need(extent.rounds > 0, "rounds", "classes: rounds are 1 or more");
+            for name in &classes.names {
+                let now = time::OffsetDateTime::UNIX_EPOCH;
+                for problem in crate::classes::check(name, &d, extent, now).err().into_iter().flatten() {
+                    self.wrong(name, format!("classes: {problem}"));
+                }
+            }
+        }
+    }
+
     fn level(&mut self, list: &str, text: &str) {
         let Some(LeverLevel { lever, value }) = side::level(text) else {
             return self.wrong(
@@ -252,7 +309,11 @@ impl Examiner<'_> {
                 Ok((times, budget_s)) => {
                     let times = self.set_up_s.map_or(times, |set_up_s| times.of_probe(set_up_s));
                     let starts = extent.starts.map(|n| n as usize);
-                    if let Err(error) = budget::shape(budget_s, &times, starts, d.execution.mode) {
+                    // Several factors and classes of statements have shapes of their own.
+                    if d.factors.is_empty()
+                        && d.classes.is_none()
+                        && let Err(error) = budget::shape(budget_s, &times, starts, d.execution.mode)
+                    {
                         self.wrong(&extent.budget, format!("{name}.budget: {error}"));
                     }
                 }
@@ -297,24 +358,6 @@ impl Examiner<'_> {
 /// Levels as pairs; texts without the form LEVER=VALUE are left out.
 fn pairs(levels: &[String]) -> Vec<(String, String)> {
     levels.iter().filter_map(|text| side::level(text)).map(|level| (level.lever, level.value)).collect()
-}
-
-/// Lengths of an extent, and its budget in seconds.
-///
-/// # Errors
-/// The value that is not a duration, and why.
-pub(crate) fn times(extent: &Extent) -> Result<(budget::Times, f64), (String, String)> {
-    let seconds = |text: &String| {
-        parse_duration(text).map(|time| time.as_secs_f64()).map_err(|error| (text.clone(), error.to_string()))
-    };
-    let times = budget::Times {
-        slice_s: seconds(&extent.slice)?,
-        settle_s: seconds(&extent.settle)?,
-        warmup_s: seconds(&extent.warmup)?,
-        start_s: budget::START_S,
-        set_up_s: 0.0,
-    };
-    Ok((times, seconds(&extent.budget)?))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod catalogue;
 mod claim;
 mod examine;
+mod extent;
 mod load;
 mod mistake;
 mod needs;
@@ -13,6 +14,7 @@ mod wanted;
 pub use catalogue::{Experiment, Experiments};
 pub use claim::{of_claim, unresolved};
 pub use examine::examine;
+pub(crate) use extent::times;
 pub use load::{of_options, resolve};
 pub use mistake::Mistake;
 pub use needs::unmet;

@@ -4,9 +4,12 @@ use mydyno_model::experiment::Asks;
 use mydyno_model::experiment::definition::Extent;
 use mydyno_model::units::parse_share;
 
+use mydyno_model::experiment::definition::Mode;
+
 use super::catalogue::Experiment;
-use super::examine::times;
+use super::extent::times;
 use crate::comparison::ComparisonRequest;
+use crate::factorial::design::{self, FactorialRequest};
 use crate::side;
 
 /// Default seed: experiments are repeatable.
@@ -40,5 +43,27 @@ impl Experiment {
             published: d.published.clone(),
             stand_in: d.stand_in.clone(),
         }
+    }
+    /// The experiment with its factors and one of its extents; `None` where it compares two arms.
+    pub fn factorial(&self, extent: &Extent) -> Option<FactorialRequest> {
+        let d = &self.definition;
+        if d.factors.is_empty() {
+            return None;
+        }
+        let (times, budget_s) = times(extent).unwrap_or_default();
+        let first = d.responses.first();
+        Some(FactorialRequest {
+            name: d.name.clone(),
+            load: d.load.clone(),
+            factors: d.factors.iter().filter_map(|text| design::parse(text).ok()).collect(),
+            both: d.set_up.iter().filter_map(|text| side::level(text)).collect(),
+            family: None,
+            runs: None,
+            mode: Some(d.execution.mode).filter(|mode| matches!(mode, Mode::InPlace | Mode::Rows)),
+            delta: first.and_then(|response| parse_share(&response.delta).ok()).unwrap_or(0.01),
+            budget_s,
+            times,
+            seed: d.load.seed.unwrap_or(DEFAULT_SEED),
+        })
     }
 }

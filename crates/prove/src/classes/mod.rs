@@ -1,0 +1,14 @@
+//! Classes of statements, timed on two servers: each class is executed by rising numbers of clients at the same time, on the
+//! baseline, the treatment and a second copy of the baseline, in random order within each round.
+//!
+//! [`plan`] resolves the classes, [`Planned::run`] measures, `analyse` (pure) turns rounds into gains with intervals.
+
+mod analyse;
+mod explain;
+mod plan;
+mod run;
+mod turn;
+
+pub(crate) use plan::check;
+pub use plan::{ClassesRequest, Planned};
+pub use run::{Progress, RunOptions};

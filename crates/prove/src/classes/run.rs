@@ -1,0 +1,380 @@
+//! Measures the classes: starts of the servers, plans, rounds in random order, until the budget is over.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mydyno_host::Host;
+use mydyno_host::setting::AllowHostChange;
+use mydyno_model::Document;
+use mydyno_model::experiment::Role;
+use mydyno_model::experiment::classes::{ClassComparison, ClassFigures, ClassStatement};
+use mydyno_model::server::ServerInfo;
+use mydyno_run::{Cancel, LoadSite, RunError, make_tables};
+use mydyno_sandbox::{Site, Spec};
+use mydyno_stats::rng::Rng;
+use mydyno_wire::{Client, ConnectOptions};
+
+use super::analyse::{self, Round};
+use super::explain;
+use super::plan::{Class, Planned};
+use super::turn::{self, Turn};
+use crate::error::ProveError;
+use crate::lines::{make_folder, write_synced};
+use crate::servers::{server_error, with_log_tail};
+
+/// File of the document in the folder.
+const DOCUMENT: &str = "classes.json";
+/// Label of the random stream of the order of classes and servers.
+const ORDER: u64 = u64::from_be_bytes(*b"classord");
+
+/// Options of the execution.
+pub struct RunOptions<'a> {
+    /// The state folder, its journal and a lease.
+    pub host: &'a Host,
+    /// The user's permission to change the host.
+    pub allow_host_change: Option<AllowHostChange>,
+    /// Folder of the document.
+    pub folder: PathBuf,
+    /// The command that repeats it.
+    pub command: Option<String>,
+    /// Lines on the host.
+    pub set_up: Vec<String>,
+    /// Set by the user to end the experiment.
+    pub stop: &'a Cancel,
+}
+
+/// Progress of an experiment.
+#[derive(Debug)]
+pub enum Progress {
+    /// Progress of a server's start.
+    Server(Role, mydyno_sandbox::Progress),
+    /// The tables of a server are made.
+    Tables(Role),
+    /// A round begins: its number, and how many there are at most.
+    Round(usize, usize),
+    /// What must be said even when quiet.
+    Loud(String),
+}
+
+/// A class with one number of clients: numbers of the class and of the number of clients.
+type Cell = (usize, usize);
+
+/// A server of a start.
+struct Up {
+    role: Role,
+    name: String,
+    info: ServerInfo,
+    target: ConnectOptions,
+}
+
+/// An execution.
+struct Execution<'a> {
+    planned: &'a Planned,
+    options: &'a RunOptions<'a>,
+    ends: Instant,
+    document: ClassComparison,
+    rounds: BTreeMap<Cell, Vec<Round>>,
+    /// How often each client executes a class in a measurement, by number of the class.
+    times: Vec<u32>,
+    watch: &'a mut dyn FnMut(Progress),
+}
+
+impl Planned {
+    /// Executes the experiment and writes `classes.json` into its folder, after each start.
+    ///
+    /// # Errors
+    /// Levers of the host that are not permitted, a folder that cannot be written, a server that does not start or whose tables
+    /// cannot be made, or the user interrupted; what was measured is in the folder then.
+    pub fn run(
+        &self,
+        options: &RunOptions<'_>,
+        watch: &mut dyn FnMut(Progress),
+    ) -> Result<ClassComparison, ProveError> {
+        if !self.of_the_host.is_empty() && options.allow_host_change.is_none() {
+            return Err(ProveError::NotAllowed { levers: self.of_the_host.join(", ") });
+        }
+        make_folder(&options.folder, &[DOCUMENT])?;
+        let mut document = self.document.clone();
+        document.command.clone_from(&options.command);
+        document.set_up.extend(options.set_up.iter().cloned());
+        let mut execution = Execution {
+            planned: self,
+            options,
+            ends: Instant::now() + self.budget,
+            document,
+            rounds: BTreeMap::new(),
+            times: Vec::new(),
+            watch,
+        };
+        let mut ended = Ok(());
+        for start in 0..self.document.starts {
+            ended = execution.start(start);
+            if ended.is_err() || execution.is_over() {
+                break;
+            }
+        }
+        execution.conclude();
+        write_synced(&options.folder.join(DOCUMENT), &execution.document.to_json())?;
+        ended.map(|()| execution.document)
+    }
+}
+
+impl Execution<'_> {
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.ends
+    }
+
+    fn check_stop(&self) -> Result<(), ProveError> {
+        match self.options.stop.load(Ordering::Relaxed) {
+            true => Err(ProveError::Interrupted { folder: self.options.folder.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// One start: the three servers with their tables, plans at the first one, rounds; the servers are ended however it ends.
+    fn start(&mut self, start: usize) -> Result<(), ProveError> {
+        let mut up = Vec::new();
+        let mut measured = Ok(());
+        for number in 0..Role::ALL.len() {
+            match self.bring_up(start, number) {
+                Ok(server) => up.push(server),
+                Err(error) => {
+                    measured = Err(error);
+                    break;
+                }
+            }
+        }
+        if measured.is_ok() {
+            measured = self.measure(start, &up);
+        }
+        let mut ended = Ok(());
+        for server in &up {
+            match mydyno_sandbox::down(&Site::new(self.options.host), &server.name) {
+                Ok(left_alone) => left_alone.into_iter().for_each(|what| (self.watch)(Progress::Loud(what))),
+                Err(source) => ended = Err(server_error(server.role.name(), source)),
+            }
+        }
+        measured.and(ended)
+    }
+
+    fn bring_up(&mut self, start: usize, number: usize) -> Result<Up, ProveError> {
+        let role = Role::ALL[number];
+        let name = format!("prove-{}-{start}-{}", std::process::id(), role.name());
+        let Some(arm) = self.planned.arms.first().and_then(|arms| arms.get(number)) else {
+            return Err(ProveError::NoClasses { name: self.document.experiment.clone() });
+        };
+        let spec = Spec {
+            name: name.clone(),
+            lever_set: arm.lever_set.server.clone(),
+            allow_host_change: self.options.allow_host_change,
+            ..Spec::default()
+        };
+        let site = Site::new(self.options.host).cancelled_by(self.options.stop);
+        let watch = &mut *self.watch;
+        let info = mydyno_sandbox::up(&site, &spec, &mut |what| watch(Progress::Server(role, what)))
+            .map_err(|source| server_error(role.name(), source))?;
+        (self.watch)(Progress::Tables(role));
+        match self.tables(number, &info) {
+            Ok(target) => Ok(Up { role, name, info, target }),
+            Err(error) => {
+                // The server must not outlive an arm that cannot use it; the first error is the one to report.
+                let _ = mydyno_sandbox::down(&Site::new(self.options.host), &name);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the tables of all storage engines.
+    fn tables(&self, number: usize, info: &ServerInfo) -> Result<ConnectOptions, ProveError> {
+        let role = Role::ALL[number];
+        let mut target = mydyno_sandbox::connect_options(info).map_err(|e| server_error(role.name(), e))?;
+        target.cancel = Some(Arc::clone(self.options.stop));
+        for arms in &self.planned.arms {
+            let Some(arm) = arms.get(number) else { continue };
+            let (plan, work) = (&arm.load.plan, &arm.load.work);
+            let place = LoadSite { plan, options: &arm.load.resolved.options, work, connect: &target };
+            make_tables(place, self.options.stop, &mut |_| {}).map_err(|source: RunError| {
+                ProveError::Load { arm: role.name().to_owned(), source: Box::new(source) }
+            })?;
+        }
+        Ok(target)
+    }
+
+    fn measure(&mut self, start: usize, up: &[Up]) -> Result<(), ProveError> {
+        if start == 0 {
+            let two = up.iter().filter(|server| server.role != Role::Again);
+            self.document.servers = two.map(|server| server.info.version.clone()).collect();
+            self.plans(up);
+        }
+        self.warm_up(up)?;
+        let mut order = Rng::stream(self.document.seed, &[ORDER, start as u64]);
+        let most = self.document.rounds as usize;
+        for round in 0..most {
+            (self.watch)(Progress::Round(start * most + round, self.document.starts * most));
+            for cell in self.cells(&mut order) {
+                self.check_stop()?;
+                if self.is_over() {
+                    return Ok(());
+                }
+                self.round(start, cell, up, &mut order);
+            }
+        }
+        Ok(())
+    }
+
+    /// The plans of each class on both servers.
+    fn plans(&mut self, up: &[Up]) {
+        let planned = self.planned;
+        for (class, result) in planned.classes.iter().zip(&mut self.document.classes) {
+            let plan = |role: Role, sql: &str| {
+                let server = up.iter().find(|server| server.role == role);
+                let client = server.map(|server| Client::connect(&of_class(server, class)));
+                match client {
+                    Some(Ok(mut client)) => explain::plan(&mut client, sql),
+                    Some(Err(error)) => explain::unknown(error.to_string()),
+                    None => explain::unknown("the server is not up".to_owned()),
+                }
+            };
+            result.statements = class
+                .statements
+                .iter()
+                .map(|(name, sql)| ClassStatement {
+                    name: name.clone(),
+                    sql: sql.clone(),
+                    baseline: plan(Role::Baseline, sql),
+                    treatment: plan(Role::Treatment, sql),
+                })
+                .collect();
+            let differ: Vec<Option<bool>> =
+                result.statements.iter().map(|s| s.baseline.differs(&s.treatment)).collect();
+            result.plans_differ = match differ.contains(&Some(true)) {
+                true => Some(true),
+                false => differ.into_iter().collect::<Option<Vec<bool>>>().map(|_| false),
+            };
+        }
+    }
+
+    /// Executes each class on each server by one client until the warm-up is over, and determines how often a measurement
+    /// repeats it: at the first start, from the baseline's time.
+    fn warm_up(&mut self, up: &[Up]) -> Result<(), ProveError> {
+        let planned = self.planned;
+        for (number, class) in planned.classes.iter().enumerate() {
+            let mut once_s = 0.0;
+            for server in up {
+                let begin = Instant::now();
+                let target = of_class(server, class);
+                loop {
+                    self.check_stop()?;
+                    let turn = Turn {
+                        target: &target,
+                        pid: pid(server),
+                        statements: &class.statements,
+                        clients: 1,
+                        times: 1,
+                    };
+                    match turn.measure() {
+                        Ok(figures) if server.role == Role::Baseline => once_s = figures.time_s,
+                        Ok(_) => {}
+                        Err(why) => {
+                            self.note(
+                                number,
+                                &format!("{}: {}", server.role.name(), with_log_tail(&server.info, why)),
+                            );
+                            break;
+                        }
+                    }
+                    if begin.elapsed() >= planned.times.warmup || self.is_over() {
+                        break;
+                    }
+                }
+            }
+            if self.times.len() <= number {
+                self.times.push(turn::times(planned.times.turn, Duration::from_secs_f64(once_s)));
+            }
+        }
+        Ok(())
+    }
+
+    /// All cells in random order.
+    fn cells(&self, order: &mut Rng) -> Vec<Cell> {
+        let clients = 0..self.planned.connections.len();
+        let mut cells: Vec<Cell> = (0..self.planned.classes.len())
+            .flat_map(|class| clients.clone().map(move |number| (class, number)))
+            .collect();
+        order.shuffle(&mut cells);
+        cells
+    }
+
+    /// One round of a cell: each server once, in random order.
+    fn round(&mut self, start: usize, cell: Cell, up: &[Up], order: &mut Rng) {
+        let planned = self.planned;
+        let (class, clients) = (&planned.classes[cell.0], planned.connections[cell.1]);
+        let mut turns: Vec<usize> = (0..up.len()).collect();
+        order.shuffle(&mut turns);
+        let mut figures = [ClassFigures::default(); Role::ALL.len()];
+        for number in turns {
+            thread::sleep(planned.times.pause);
+            let server = &up[number];
+            let target = of_class(server, class);
+            // Many clients are more work: the measurement need not be longer for them.
+            let times = (self.times[cell.0] / clients).max(1);
+            let turn =
+                Turn { target: &target, pid: pid(server), statements: &class.statements, clients, times };
+            match turn.measure() {
+                Ok(found) => figures[number] = found,
+                Err(why) => {
+                    let why = with_log_tail(&server.info, why);
+                    let what = format!("{clients} clients, {}: {why}", server.role.name());
+                    return self.note(cell.0, &what);
+                }
+            }
+        }
+        self.rounds.entry(cell).or_default().push(Round::of(start, figures));
+    }
+
+    /// Keeps what went wrong in a class, each message once.
+    fn note(&mut self, class: usize, what: &str) {
+        if let Some(result) = self.document.classes.get_mut(class)
+            && !result.not_measured.iter().any(|known| known == what)
+        {
+            result.not_measured.push(what.to_owned());
+        }
+    }
+
+    /// Turns the rounds into points.
+    fn conclude(&mut self) {
+        for class in 0..self.planned.classes.len() {
+            let mut points = Vec::new();
+            for (number, clients) in self.planned.connections.iter().enumerate() {
+                let times = (self.times.get(class).copied().unwrap_or(1) / clients).max(1);
+                let rounds = self.rounds.get(&(class, number)).map(Vec::as_slice).unwrap_or_default();
+                let of = self.planned.classes.len() * self.planned.connections.len();
+                match analyse::point(*clients, times, rounds, of) {
+                    Some(point) => points.push(point),
+                    None => self
+                        .note(class, &format!("{clients} clients: no round in the time of the experiment")),
+                }
+            }
+            let result = &mut self.document.classes[class];
+            result.gain = analyse::overall(&points);
+            result.points = points;
+        }
+        self.document.answer = analyse::answer(&self.document);
+    }
+}
+
+/// The server with the database of a class.
+fn of_class(server: &Up, class: &Class) -> ConnectOptions {
+    let mut target = server.target.clone();
+    target.database = Some(class.database.clone());
+    target
+}
+
+/// The server's process; 0, which has no figures, where it is unknown.
+fn pid(server: &Up) -> u32 {
+    server.info.pid.unwrap_or(0)
+}
