@@ -370,5 +370,15 @@ fn classes_of_statements_say_first_where_the_plans_of_two_servers_differ() {
     );
     let page = std::fs::read_to_string(out.join("classes.md")).unwrap();
     assert!(page.contains("## THE PLANS DIFFER: update-derived/innodb"), "{page}");
+    // As after a kill: the rounds are there, the results are not yet.
+    let mut killed = found.clone();
+    killed["answer"] = Value::from("");
+    for class in killed["classes"].as_array_mut().unwrap() {
+        (class["points"], class["gain"]) = (serde_json::json!([]), Value::Null);
+    }
+    std::fs::write(out.join("classes.json"), killed.to_string()).unwrap();
+    assert_eq!(home.json(&["report", out.to_str().unwrap(), "--json"]), found);
+    let html = home.fine(&["report", out.to_str().unwrap(), "--html"]);
+    assert!(html.contains("THE PLANS DIFFER") && html.contains("<svg"), "{html}");
     assert_eq!(home.lasting_traces(), [""; 0]);
 }

@@ -43,6 +43,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         ("slice", of::<experiment::Slice>()),
         ("verdict", of::<experiment::Verdict>()),
         ("classes", of::<experiment::classes::ClassComparison>()),
+        ("class-round", of::<experiment::classes::ClassRound>()),
         ("factorial", of::<experiment::factorial::Factorial>()),
         ("factorial-run", of::<experiment::factorial::FactorialRun>()),
         ("proved", of::<experiment::proved::Proved>()),

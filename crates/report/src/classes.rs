@@ -6,6 +6,10 @@ use mydyno_model::units::{show_bytes, show_seconds};
 
 use crate::text::terminal as clean;
 
+mod html;
+
+pub use html::html;
+
 /// Columns of the table of a class.
 const COLUMNS: [&str; 7] =
     ["clients", "baseline", "treatment", "gain", "noise", "user, system CPU", "memory"];

@@ -84,6 +84,25 @@ pub struct ClassFigures {
     pub memory_bytes: f64,
 }
 
+/// One round of a class with one number of clients: a line of `rounds.jsonl`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassRound {
+    /// Number of the servers' start, from 0.
+    pub start: usize,
+    /// Number of the class in the document, from 0.
+    pub class: usize,
+    /// Clients.
+    pub connections: u32,
+    /// How often each client executed the class; the times are those of one execution.
+    pub times: u32,
+    /// The baseline.
+    pub baseline: ClassFigures,
+    /// The treatment.
+    pub treatment: ClassFigures,
+    /// The second copy of the baseline.
+    pub again: ClassFigures,
+}
+
 /// A class with one number of clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassPoint {
@@ -135,7 +154,7 @@ pub struct ClassComparison {
     pub experiment: String,
     /// The question.
     pub question: String,
-    /// The answer in one sentence; empty in a plan.
+    /// The answer in one sentence; empty in a plan, and while it is being measured.
     pub answer: String,
     /// Levers of the baseline.
     pub baseline: Vec<LeverLevel>,
@@ -148,6 +167,8 @@ pub struct ClassComparison {
     pub starts: usize,
     /// Rounds in each start.
     pub rounds: u32,
+    /// Numbers of clients.
+    pub connections: Vec<u32>,
     /// Seed of rows and order.
     pub seed: u64,
     /// The classes, in the order of the file.

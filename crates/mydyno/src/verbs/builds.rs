@@ -17,8 +17,8 @@ use crate::proving::{ProvingArgs, command, failure, folder_name, host_lines, min
 use crate::ui::Ui;
 use crate::{private, signals};
 
-/// The page beside the document.
-const PAGE: &str = "classes.md";
+/// The pages beside the document.
+const PAGES: [&str; 2] = ["classes.md", "classes.html"];
 
 /// Prints the plan and, unless only the plan is requested, runs the experiment and prints its result.
 ///
@@ -64,9 +64,12 @@ pub fn carry_out(
     };
     let mut watch = |progress: Progress| show(&progress, ui);
     let result = planned.run(&options, &mut watch).map_err(|error| failure(error, Some(&folder), &stop))?;
-    let page = folder.join(PAGE);
-    if let Err(error) = std::fs::write(&page, mydyno_report::classes::markdown(&result)) {
-        ui.note(&format!("{}: {error}", page.display()));
+    let texts = [mydyno_report::classes::markdown(&result), mydyno_report::classes::html(&result)];
+    for (page, text) in PAGES.iter().zip(texts) {
+        let page = folder.join(page);
+        if let Err(error) = std::fs::write(&page, text) {
+            ui.note(&format!("{}: {error}", page.display()));
+        }
     }
     match ui.json {
         true => ui.out(&result.to_json()),
@@ -124,7 +127,7 @@ fn plan(planned: &Planned) -> Vec<String> {
         [] => "the server as it is".to_owned(),
         levels => levels.iter().map(|l| format!("{}={}", l.lever, l.value)).collect::<Vec<_>>().join(" "),
     };
-    let clients: Vec<String> = planned.connections.iter().map(ToString::to_string).collect();
+    let clients: Vec<String> = document.connections.iter().map(ToString::to_string).collect();
     let classes: Vec<&str> = document.classes.iter().map(|class| class.name.as_str()).collect();
     let (starts, rounds) = (document.starts, document.rounds);
     let starts = if starts == 1 { "one start".to_owned() } else { format!("{starts} starts") };

@@ -7,6 +7,7 @@ use mydyno_host::StateDir;
 use mydyno_model::Document;
 use mydyno_model::record::{RunRecord, file};
 use mydyno_model::summary::Summary;
+use mydyno_prove::classes::holds_classes;
 use mydyno_prove::factorial::execute::holds_factors;
 use mydyno_prove::store;
 use mydyno_prove::verdict::of_folder;
@@ -60,6 +61,9 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     if let ([folder], true) = (folders.as_slice(), folders.iter().any(|folder| holds_factors(folder))) {
         return factorial(folder, args, ui);
     }
+    if let ([folder], true) = (folders.as_slice(), folders.iter().any(|folder| holds_classes(folder))) {
+        return classes(folder, args, ui);
+    }
     if let Some(experiment) = folders.iter().find(|folder| store::holds_experiment(folder)) {
         return match folders.as_slice() {
             [_] => verdict(experiment, args, ui),
@@ -112,6 +116,19 @@ fn verdict(folder: &Path, args: &Args, ui: &Ui) -> Result<Status, Failure> {
         (Format::Terminal, _) => {
             mydyno_report::verdict::terminal(&verdict, ui.color && args.output.is_none())
         }
+    };
+    write(&text, args, ui)?;
+    Ok(Status::Fine)
+}
+
+/// Renders a comparison of two builds by classes of statements; of one that was killed, with the rounds so far.
+fn classes(folder: &Path, args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let result = mydyno_prove::classes::of_folder(folder).map_err(|e| Failure::environment(e.to_string()))?;
+    let text = match (args.form(), ui.json) {
+        (Format::Json, _) | (_, true) => result.to_json(),
+        (Format::Html, _) => mydyno_report::classes::html(&result),
+        (Format::Markdown, _) => mydyno_report::classes::markdown(&result),
+        (Format::Terminal, _) => mydyno_report::classes::terminal(&result, ui.color && args.output.is_none()),
     };
     write(&text, args, ui)?;
     Ok(Status::Fine)

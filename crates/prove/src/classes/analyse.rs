@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use mydyno_model::Estimate;
-use mydyno_model::experiment::Role;
-use mydyno_model::experiment::classes::{ClassComparison, ClassFigures, ClassPoint, ClassResult};
+use mydyno_model::experiment::classes::{ClassComparison, ClassFigures, ClassPoint, ClassResult, ClassRound};
 use mydyno_stats::special::t_quantile;
 
 /// Coverage of each interval, and of all decisions together.
@@ -14,28 +13,32 @@ const FEWEST_STARTS: usize = 3;
 /// Fewest rounds for an interval.
 const FEWEST_ROUNDS: usize = 3;
 
-/// The figures of the three servers in one round of one start.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Round {
-    pub(super) start: usize,
-    pub(super) baseline: ClassFigures,
-    pub(super) treatment: ClassFigures,
-    pub(super) again: ClassFigures,
+/// The document with the points of its rounds and the answer.
+pub(super) fn conclude(document: &ClassComparison, rounds: &[ClassRound]) -> ClassComparison {
+    let mut document = document.clone();
+    let of = document.classes.len() * document.connections.len();
+    for (number, class) in document.classes.iter_mut().enumerate() {
+        for clients in &document.connections {
+            let of_point = |round: &&ClassRound| round.class == number && round.connections == *clients;
+            let own: Vec<ClassRound> = rounds.iter().filter(of_point).copied().collect();
+            match point(&own, of) {
+                Some(point) => class.points.push(point),
+                None => {
+                    class
+                        .not_measured
+                        .push(format!("{clients} clients: no round in the time of the experiment"));
+                }
+            }
+        }
+        class.gain = overall(&class.points);
+    }
+    document.answer = answer(&document);
+    document
 }
 
-impl Round {
-    /// A round with the figures in the order of [`Role::ALL`].
-    pub(super) fn of(start: usize, figures: [ClassFigures; Role::ALL.len()]) -> Self {
-        let [baseline, treatment, again] = figures;
-        Self { start, baseline, treatment, again }
-    }
-}
-
-/// The point of a class with one number of clients, one of `of` points; `None` without a round.
-pub(super) fn point(connections: u32, times: u32, rounds: &[Round], of: usize) -> Option<ClassPoint> {
-    if rounds.is_empty() {
-        return None;
-    }
+/// The point of the rounds of a class with one number of clients, one of `of` points; `None` without a round.
+fn point(rounds: &[ClassRound], of: usize) -> Option<ClassPoint> {
+    let ClassRound { connections, times, .. } = *rounds.first()?;
     // Bonferroni: each decision has its share of the error.
     let shared = gain(rounds, |round| round.treatment.time_s, 1.0 - (1.0 - LEVEL) / of.max(1) as f64);
     let faster = match (shared.low, shared.high) {
@@ -56,13 +59,13 @@ pub(super) fn point(connections: u32, times: u32, rounds: &[Round], of: usize) -
 }
 
 /// The gain over all numbers of clients: of the geometric mean of the ratios.
-pub(super) fn overall(points: &[ClassPoint]) -> Option<f64> {
+fn overall(points: &[ClassPoint]) -> Option<f64> {
     let logs: Vec<f64> = points.iter().map(|point| (1.0 - point.gain.value).ln()).collect();
     (!logs.is_empty()).then(|| 1.0 - (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
 /// The answer in one sentence: the classes in which the treatment is faster or slower, and where plans differ.
-pub(super) fn answer(document: &ClassComparison) -> String {
+fn answer(document: &ClassComparison) -> String {
     let decided =
         |class: &ClassResult, faster: bool| class.points.iter().any(|point| point.faster == Some(faster));
     let names = |of: &dyn Fn(&ClassResult) -> bool| {
@@ -97,7 +100,7 @@ fn mean(figures: impl Iterator<Item = ClassFigures>) -> ClassFigures {
 
 /// 1 − the geometric mean of the ratios of a time to the baseline's, with an interval of Student's t over the mean
 /// logarithms of starts, or over those of rounds where there are too few starts.
-fn gain(rounds: &[Round], time_s: fn(&Round) -> f64, level: f64) -> Estimate {
+fn gain(rounds: &[ClassRound], time_s: fn(&ClassRound) -> f64, level: f64) -> Estimate {
     let mut by_start: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for round in rounds {
         let log = (time_s(round) / round.baseline.time_s).ln();
@@ -127,16 +130,18 @@ fn gain(rounds: &[Round], time_s: fn(&Round) -> f64, level: f64) -> Estimate {
 mod tests {
     use super::*;
 
-    fn round(start: usize, baseline: f64, treatment: f64) -> Round {
+    fn round(start: usize, baseline: f64, treatment: f64) -> ClassRound {
         let of = |time_s: f64| ClassFigures { time_s, user_s: time_s, ..ClassFigures::default() };
-        Round { start, baseline: of(baseline), treatment: of(treatment), again: of(baseline) }
+        let (class, connections, times) = (0, 1, 1);
+        let (again, baseline, treatment) = (of(baseline), of(baseline), of(treatment));
+        ClassRound { start, class, connections, times, baseline, treatment, again }
     }
 
     #[test]
     fn the_gain_is_that_of_the_study_and_its_interval_that_of_the_logarithms() {
         // The study's table 11 at one client: 31.279 s and 33.274 s, a gain of 6.0 %.
         let same = [round(0, 33.274, 31.279); 3];
-        let point = point(1, 1, &same, 1).unwrap();
+        let point = point(&same, 1).unwrap();
         assert!((point.gain.value - 0.059_956).abs() < 1e-6, "{:?}", point.gain);
         let (low, high) = (point.gain.low.unwrap(), point.gain.high.unwrap());
         assert!((high - low).abs() < 1e-9 && point.noise.value.abs() < 1e-12);
@@ -146,15 +151,15 @@ mod tests {
     #[test]
     fn intervals_are_over_starts_from_three_on() {
         // Logs 0.1, 0.2, 0.3 of three starts; t(0.975, 2) = 4.302653, s/√n = 0.1/√3.
-        let rounds: Vec<Round> =
+        let rounds: Vec<ClassRound> =
             [0.1f64, 0.2, 0.3].iter().enumerate().map(|(start, log)| round(start, 1.0, log.exp())).collect();
-        let both: Vec<Round> = rounds.iter().chain(&rounds).copied().collect();
-        let found = point(1, 1, &both, 1).unwrap().gain;
+        let both: Vec<ClassRound> = rounds.iter().chain(&rounds).copied().collect();
+        let found = point(&both, 1).unwrap().gain;
         let half = 4.302_653 * 0.1 / 3f64.sqrt();
         assert!((found.low.unwrap() - (1.0 - (0.2 + half).exp())).abs() < 1e-5, "{found:?}");
         assert!((found.high.unwrap() - (1.0 - (0.2 - half).exp())).abs() < 1e-5, "{found:?}");
         assert!(found.method.contains("3 starts"), "{}", found.method);
-        let few = point(1, 1, &rounds[..2], 1).unwrap().gain;
+        let few = point(&rounds[..2], 1).unwrap().gain;
         assert!(few.low.is_none() && few.method.contains("2 rounds"), "{few:?}");
     }
 
@@ -163,18 +168,18 @@ mod tests {
         // Logs of mean 0.2 and standard deviation 0.1 over three starts: t = 3.46, two-sided p = 0.074; then 0.02: p = 0.003.
         for (spread, of, faster) in [(0.1, 1, None), (0.02, 1, Some(false)), (0.02, 18, None)] {
             let logs: [f64; 3] = [0.2 - spread, 0.2, 0.2 + spread];
-            let rounds: Vec<Round> =
+            let rounds: Vec<ClassRound> =
                 logs.iter().enumerate().map(|(start, log)| round(start, 1.0, log.exp())).collect();
-            assert_eq!(point(1, 1, &rounds, of).unwrap().faster, faster, "{spread} {of}");
+            assert_eq!(point(&rounds, of).unwrap().faster, faster, "{spread} {of}");
         }
     }
 
     #[test]
     fn the_gain_over_all_is_that_of_the_geometric_mean() {
-        let points = [point(1, 1, &[round(0, 1.0, 0.5)], 2), point(10, 1, &[round(0, 1.0, 2.0)], 2)];
+        let points = [point(&[round(0, 1.0, 0.5)], 2), point(&[round(0, 1.0, 2.0)], 2)];
         let points: Vec<ClassPoint> = points.into_iter().flatten().collect();
         assert!(overall(&points).unwrap().abs() < 1e-12);
         assert_eq!(overall(&[]), None);
-        assert!(point(1, 1, &[], 1).is_none());
+        assert!(point(&[], 1).is_none());
     }
 }

@@ -11,4 +11,4 @@ mod turn;
 
 pub(crate) use plan::check;
 pub use plan::{ClassesRequest, Planned};
-pub use run::{Progress, RunOptions};
+pub use run::{Progress, RunOptions, holds_classes, of_folder};

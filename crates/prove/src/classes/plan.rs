@@ -44,8 +44,6 @@ pub struct Planned {
     pub budget: Duration,
     /// Settings of the whole host that it changes meanwhile, as `LEVER=VALUE`.
     pub of_the_host: Vec<String>,
-    /// Numbers of clients.
-    pub connections: Vec<u32>,
     /// The classes, in the order of the document's.
     pub(super) classes: Vec<Class>,
     /// The arms with the tables of one storage engine each: those of the baseline, the treatment and the second copy.
@@ -109,7 +107,6 @@ impl Planned {
             document: document(wanted, classes, of_classes, extent, now),
             budget: wanted.budget.unwrap_or(seconds(budget_s)),
             of_the_host: changes,
-            connections: of_classes.connections.clone(),
             classes: planned,
             arms,
             times: Times {
@@ -240,6 +237,7 @@ fn document(
         servers: Vec::new(),
         starts: wanted.starts.or(times.starts.map(|n| n as usize)).unwrap_or(1).max(1),
         rounds: extent.rounds,
+        connections: extent.connections.clone(),
         seed: wanted.seed,
         classes: classes.names.iter().map(result).collect(),
         set_up: vec![

@@ -1,7 +1,7 @@
 //! Measures the classes: starts of the servers, plans, rounds in random order, until the budget is over.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -11,23 +11,24 @@ use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
 use mydyno_model::Document;
 use mydyno_model::experiment::Role;
-use mydyno_model::experiment::classes::{ClassComparison, ClassFigures, ClassStatement};
+use mydyno_model::experiment::classes::{ClassComparison, ClassFigures, ClassRound, ClassStatement};
 use mydyno_model::server::ServerInfo;
 use mydyno_run::{Cancel, LoadSite, RunError, make_tables};
 use mydyno_sandbox::{Site, Spec};
 use mydyno_stats::rng::Rng;
 use mydyno_wire::{Client, ConnectOptions};
 
-use super::analyse::{self, Round};
-use super::explain;
 use super::plan::{Class, Planned};
 use super::turn::{self, Turn};
+use super::{analyse, explain};
 use crate::error::ProveError;
-use crate::lines::{make_folder, write_synced};
+use crate::lines::{LineWriter, make_folder, read_file, read_lines, write_synced};
 use crate::servers::{server_error, with_log_tail};
 
 /// File of the document in the folder.
 const DOCUMENT: &str = "classes.json";
+/// File with a line for each round.
+const ROUNDS: &str = "rounds.jsonl";
 /// Label of the random stream of the order of classes and servers.
 const ORDER: u64 = u64::from_be_bytes(*b"classord");
 
@@ -77,14 +78,16 @@ struct Execution<'a> {
     options: &'a RunOptions<'a>,
     ends: Instant,
     document: ClassComparison,
-    rounds: BTreeMap<Cell, Vec<Round>>,
+    lines: LineWriter,
+    rounds: Vec<ClassRound>,
     /// How often each client executes a class in a measurement, by number of the class.
     times: Vec<u32>,
     watch: &'a mut dyn FnMut(Progress),
 }
 
 impl Planned {
-    /// Executes the experiment and writes `classes.json` into its folder, after each start.
+    /// Executes the experiment. Its folder has a line of `rounds.jsonl` for each round, and `classes.json` with the plans from
+    /// the first start on and with the results at the end.
     ///
     /// # Errors
     /// Levers of the host that are not permitted, a folder that cannot be written, a server that does not start or whose tables
@@ -97,7 +100,8 @@ impl Planned {
         if !self.of_the_host.is_empty() && options.allow_host_change.is_none() {
             return Err(ProveError::NotAllowed { levers: self.of_the_host.join(", ") });
         }
-        make_folder(&options.folder, &[DOCUMENT])?;
+        make_folder(&options.folder, &[DOCUMENT, ROUNDS])?;
+        let lines = LineWriter::create(options.folder.join(ROUNDS))?;
         let mut document = self.document.clone();
         document.command.clone_from(&options.command);
         document.set_up.extend(options.set_up.iter().cloned());
@@ -106,7 +110,8 @@ impl Planned {
             options,
             ends: Instant::now() + self.budget,
             document,
-            rounds: BTreeMap::new(),
+            lines,
+            rounds: Vec::new(),
             times: Vec::new(),
             watch,
         };
@@ -117,9 +122,9 @@ impl Planned {
                 break;
             }
         }
-        execution.conclude();
-        write_synced(&options.folder.join(DOCUMENT), &execution.document.to_json())?;
-        ended.map(|()| execution.document)
+        let document = analyse::conclude(&execution.document, &execution.rounds);
+        write(&options.folder, &document)?;
+        ended.map(|()| document)
     }
 }
 
@@ -209,6 +214,7 @@ impl Execution<'_> {
             let two = up.iter().filter(|server| server.role != Role::Again);
             self.document.servers = two.map(|server| server.info.version.clone()).collect();
             self.plans(up);
+            write(&self.options.folder, &self.document)?;
         }
         self.warm_up(up)?;
         let mut order = Rng::stream(self.document.seed, &[ORDER, start as u64]);
@@ -220,7 +226,7 @@ impl Execution<'_> {
                 if self.is_over() {
                     return Ok(());
                 }
-                self.round(start, cell, up, &mut order);
+                self.round(start, cell, up, &mut order)?;
             }
         }
         Ok(())
@@ -301,7 +307,7 @@ impl Execution<'_> {
 
     /// All cells in random order.
     fn cells(&self, order: &mut Rng) -> Vec<Cell> {
-        let clients = 0..self.planned.connections.len();
+        let clients = 0..self.document.connections.len();
         let mut cells: Vec<Cell> = (0..self.planned.classes.len())
             .flat_map(|class| clients.clone().map(move |number| (class, number)))
             .collect();
@@ -310,9 +316,11 @@ impl Execution<'_> {
     }
 
     /// One round of a cell: each server once, in random order.
-    fn round(&mut self, start: usize, cell: Cell, up: &[Up], order: &mut Rng) {
+    fn round(&mut self, start: usize, cell: Cell, up: &[Up], order: &mut Rng) -> Result<(), ProveError> {
         let planned = self.planned;
-        let (class, clients) = (&planned.classes[cell.0], planned.connections[cell.1]);
+        let (class, clients) = (&planned.classes[cell.0], self.document.connections[cell.1]);
+        // Many clients are more work: the measurement need not be longer for them.
+        let times = (self.times[cell.0] / clients).max(1);
         let mut turns: Vec<usize> = (0..up.len()).collect();
         order.shuffle(&mut turns);
         let mut figures = [ClassFigures::default(); Role::ALL.len()];
@@ -320,20 +328,23 @@ impl Execution<'_> {
             thread::sleep(planned.times.pause);
             let server = &up[number];
             let target = of_class(server, class);
-            // Many clients are more work: the measurement need not be longer for them.
-            let times = (self.times[cell.0] / clients).max(1);
             let turn =
                 Turn { target: &target, pid: pid(server), statements: &class.statements, clients, times };
             match turn.measure() {
                 Ok(found) => figures[number] = found,
                 Err(why) => {
                     let why = with_log_tail(&server.info, why);
-                    let what = format!("{clients} clients, {}: {why}", server.role.name());
-                    return self.note(cell.0, &what);
+                    self.note(cell.0, &format!("{clients} clients, {}: {why}", server.role.name()));
+                    return Ok(());
                 }
             }
         }
-        self.rounds.entry(cell).or_default().push(Round::of(start, figures));
+        let [baseline, treatment, again] = figures;
+        let round =
+            ClassRound { start, class: cell.0, connections: clients, times, baseline, treatment, again };
+        self.lines.push(&round)?;
+        self.rounds.push(round);
+        Ok(())
     }
 
     /// Keeps what went wrong in a class, each message once.
@@ -343,27 +354,6 @@ impl Execution<'_> {
         {
             result.not_measured.push(what.to_owned());
         }
-    }
-
-    /// Turns the rounds into points.
-    fn conclude(&mut self) {
-        for class in 0..self.planned.classes.len() {
-            let mut points = Vec::new();
-            for (number, clients) in self.planned.connections.iter().enumerate() {
-                let times = (self.times.get(class).copied().unwrap_or(1) / clients).max(1);
-                let rounds = self.rounds.get(&(class, number)).map(Vec::as_slice).unwrap_or_default();
-                let of = self.planned.classes.len() * self.planned.connections.len();
-                match analyse::point(*clients, times, rounds, of) {
-                    Some(point) => points.push(point),
-                    None => self
-                        .note(class, &format!("{clients} clients: no round in the time of the experiment")),
-                }
-            }
-            let result = &mut self.document.classes[class];
-            result.gain = analyse::overall(&points);
-            result.points = points;
-        }
-        self.document.answer = analyse::answer(&self.document);
     }
 }
 
@@ -377,4 +367,30 @@ fn of_class(server: &Up, class: &Class) -> ConnectOptions {
 /// The server's process; 0, which has no figures, where it is unknown.
 fn pid(server: &Up) -> u32 {
     server.info.pid.unwrap_or(0)
+}
+
+/// Writes the document atomically.
+fn write(folder: &Path, document: &ClassComparison) -> Result<(), ProveError> {
+    let (path, new) = (folder.join(DOCUMENT), folder.join(".classes.json.new"));
+    write_synced(&new, &document.to_json())?;
+    fs::rename(&new, &path).map_err(ProveError::io("rename", path))
+}
+
+/// Whether a folder is that of such an experiment.
+pub fn holds_classes(folder: &Path) -> bool {
+    folder.join(DOCUMENT).is_file()
+}
+
+/// The experiment of a folder; of one that was killed, with the rounds so far.
+///
+/// # Errors
+/// There is none, or a file is damaged before its last line.
+pub fn of_folder(folder: &Path) -> Result<ClassComparison, ProveError> {
+    let path = folder.join(DOCUMENT);
+    let document = ClassComparison::from_json(&read_file(&path)?)
+        .map_err(|source| ProveError::Document { path, source })?;
+    match document.answer.is_empty() {
+        true => Ok(analyse::conclude(&document, &read_lines(&folder.join(ROUNDS))?)),
+        false => Ok(document),
+    }
 }
