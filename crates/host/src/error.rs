@@ -77,7 +77,7 @@ pub enum HostError {
         name: String,
     },
     /// A setting that this kernel does not have.
-    #[error("this kernel has no {name}: there is no {}", path.display())]
+    #[error("this kernel has no {name}: there is no {}{}", path.display(), debugfs_hint(path))]
     SettingAbsent {
         /// The setting.
         name: String,
@@ -247,4 +247,10 @@ impl HostError {
     pub fn io(action: &'static str, path: impl AsRef<Path>, source: io::Error) -> Self {
         Self::Io { action, path: path.as_ref().to_owned(), source }
     }
+}
+
+/// The remedy for a file of debugfs, which need not be mounted.
+fn debugfs_hint(path: &Path) -> &'static str {
+    let of_debugfs = path.starts_with("/sys/kernel/debug");
+    if of_debugfs { ": run `mount -t debugfs none /sys/kernel/debug` if it is not mounted" } else { "" }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::error::HostError;
 use crate::neighbours::Neighbours;
 use crate::whitelist::{self, Form, Known};
-pub use crate::whitelist::{disk_of, of_disks};
+pub use crate::whitelist::{MOST_REQUESTS, disk_of, of_disks};
 
 /// The user's permission for changes of the whole host (`--allow-host-change`).
 #[derive(Debug, Clone, Copy)]

@@ -49,7 +49,7 @@ enum Root {
 
 /// Largest number of requests of a queue that has a scheduler: `MAX_SCHED_RQ` of block/blk-mq-sched.h, 16 times
 /// `BLKDEV_DEFAULT_RQ`.
-const MOST_REQUESTS: u64 = 16 * 128;
+pub const MOST_REQUESTS: u64 = 16 * 128;
 
 /// Prefixes of settings of one disk: those of its queue, and those of its backing device, which share the dirty memory
 /// of the host among the disks (Documentation/ABI/testing/sysfs-class-bdi).

@@ -116,6 +116,10 @@ impl Family for Disk {
         let of_settings = setting::of_disks().into_iter().map(|setting| {
             let takes = match setting.as_str() {
                 "queue.*.scheduler" => "a scheduler, as in none or mq-deadline".to_owned(),
+                "queue.*.nr_requests" => {
+                    let form = setting::form(machine, &of_a_loop(&setting)).unwrap_or_default();
+                    format!("{form}; behind a scheduler to {}", setting::MOST_REQUESTS)
+                }
                 _ => setting::form(machine, &of_a_loop(&setting)).unwrap_or_default(),
             };
             LeverInfo {
