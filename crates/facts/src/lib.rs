@@ -26,6 +26,7 @@ mod readings;
 mod redact;
 mod remote;
 mod secrets;
+mod sha_crypt;
 mod source;
 pub mod sql;
 mod sql_text;

@@ -36,6 +36,22 @@ impl Process {
         format!("/proc/{}/{name}", self.pid)
     }
 
+    /// When it started, in seconds since 1970, by the host's uptime.
+    ///
+    /// # Errors
+    /// The uptime cannot be read.
+    pub fn started_s(&self, source: &Source) -> Read<u64> {
+        const PATH: &str = "/proc/uptime";
+        let text = source.read(PATH)?;
+        let uptime_s = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+        let uptime_s = uptime_s.ok_or_else(|| Missing::Error(format!("{PATH}: expected a number")))?;
+        let age_s = uptime_s - self.start_ticks as f64 / calls::ticks_per_s() as f64;
+        let now_s = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0.0, |d| d.as_secs_f64());
+        Ok((now_s - age_s).max(0.0) as u64)
+    }
+
     /// Whether it still runs.
     pub fn lives(&self, source: &Source) -> bool {
         Self::of(source, self.pid).is_ok_and(|now| now.start_ticks == self.start_ticks)

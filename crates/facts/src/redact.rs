@@ -12,7 +12,7 @@ use crate::collector::{FactInfo, fact};
 use crate::error::FactsError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 74] = [
+const NAMED: [FactInfo; 77] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -56,6 +56,9 @@ const NAMED: [FactInfo; 74] = [
     fact("server.events.disabled", "", ""),
     fact("server.files.cores", "", ""),
     fact("server.files.dumps", "", ""),
+    fact("server.files.orphans", "", ""),
+    fact("server.upkeep.jobs_with_password", "", ""),
+    fact("server.upkeep.jobs_without_snapshot", "", ""),
     fact("server.options.folklore", "", ""),
     fact("server.replication.CHANNEL.user", "", ""),
     fact("server.replication.CHANNEL.last_error", "", ""),

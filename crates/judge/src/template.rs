@@ -4,7 +4,9 @@
 use mydyno_model::claim::StepKind;
 use mydyno_model::facts::FactSet;
 
-use crate::expr::{Bindings, Call, Dimension, Expr, ParseError, Scope, Value, evaluate, parse_with};
+use crate::expr::{
+    Bindings, CUT_AFTER, Call, Dimension, Expr, ParseError, Scope, Value, evaluate, parse_with,
+};
 
 /// Destination of a text, which determines how values are formatted and quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,6 +174,13 @@ impl Template {
                                 mydyno_model::text::line(text),
                                 ends(after)
                             ));
+                        }
+                        // The number of entries that a list keeps at most is no number of what there is.
+                        if let (Expr::Call(Call::Length, _), Value::Number(number, _)) = (expr, &value)
+                            && *number == CUT_AFTER as f64
+                            && place == Place::Prose
+                        {
+                            return Some(format!("{CUT_AFTER} or more"));
                         }
                         let exact = || whole_fact(expr, &found.facts, &value, facts);
                         as_it_is.then(exact).flatten().or_else(|| written(&value, *form, place))

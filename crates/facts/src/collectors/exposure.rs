@@ -23,7 +23,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.exposure.writable",
             "",
-            "the data directory, plugin_dir, init_file, keys and files of the system tablespace where every user of the host may write to them: file, mode",
+            "the data directory, plugin_dir, init_file, the folders of socket and pid file, keys and files of the system tablespace where every user of the host may write to them: file, mode",
         ),
         fact(
             "server.exposure.deleted_open",
@@ -64,7 +64,15 @@ fn run(context: &Context, readings: &Readings) {
     let readable = private.iter().filter_map(|path| place.open_to_all(path, READ)).collect::<Vec<Value>>();
     readings.put("server.exposure.keys", datadir.clone(), Ok(readable));
     let named = ["plugin_dir", "init_file"].iter().filter_map(|name| context.variable(name)).map(within);
-    let all = [datadir.clone()].into_iter().chain(named).chain(private);
+    // Who may remove the socket can put another program in its place, which clients then give their passwords.
+    let folder_of = |path: String| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let places = ["socket", "pid_file"].iter().filter_map(|name| context.variable(name)).map(within);
+    let places = places.filter_map(folder_of).filter(|folder| *folder != datadir);
+    let mut all: Vec<String> =
+        [datadir.clone()].into_iter().chain(named).chain(places).chain(private).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    all.retain(|path| seen.insert(path.clone()));
+    let all = all.into_iter();
     let writable = all.filter_map(|path| place.open_to_all(&path, WRITE)).collect::<Vec<Value>>();
     readings.put("server.exposure.writable", datadir.clone(), Ok(writable));
     let logs = ["general_log_file", "slow_query_log_file", "log_error"];

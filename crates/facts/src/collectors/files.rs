@@ -43,6 +43,11 @@ pub static COLLECTOR: Collector = Collector {
             "dumps and archives that lie in the data directory: file, size_bytes; 20 at most",
         ),
         fact(
+            "server.files.orphans",
+            "",
+            "files of unfinished ALTER TABLE (#sql…) in the folders of schemas that are older than the server's start: file, size_bytes; 20 at most, of 1,000 folders",
+        ),
+        fact(
             "server.files.upgraded_from",
             "count",
             "version whose upgrade program was last run on the data, as one number, by the file that it leaves",
@@ -80,6 +85,8 @@ fn run(context: &Context, readings: &Readings) {
         readings.put(id, from, size.map(|(_, bytes)| bytes));
     }
     strangers(&at, readings);
+    let orphans = server.started_s(&context.source).and_then(|started_s| orphans(&at, started_s));
+    readings.put("server.files.orphans", at.datadir.clone(), orphans);
     let mark = ["mariadb_upgrade_info", "mysql_upgrade_info"].iter().find_map(|name| {
         let text = at.source.text_within(&at.reached(name), 4096).ok()?;
         version_number(text.trim()).ok()
@@ -183,6 +190,25 @@ fn strangers(at: &Place<'_>, readings: &Readings) {
         });
         readings.put(id, at.datadir.clone(), found);
     }
+}
+
+/// Files of tables that an ALTER TABLE was making when the server ended, larger than 1 MiB.
+fn orphans(at: &Place<'_>, started_s: u64) -> Read<Vec<Value>> {
+    const LARGE: u64 = 1 << 20;
+    const MOST_FOLDERS: usize = 1000;
+    let mut found = Vec::new();
+    let folders = at.source.list(&at.reached(""))?;
+    for folder in folders.iter().filter(|name| !name.contains('.')).take(MOST_FOLDERS) {
+        let inside = at.source.list(&at.reached(folder)).unwrap_or_default();
+        for name in inside.iter().filter(|name| name.starts_with("#sql") && !name.ends_with(".frm")) {
+            let path = format!("{folder}/{name}");
+            let Ok(file) = at.source.stat(&at.reached(&path)) else { continue };
+            if file.size_bytes >= LARGE && file.modified_s < started_s && found.len() < 20 {
+                found.push(json!({"file": path, "size_bytes": file.size_bytes}));
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn is_core(name: &str) -> bool {

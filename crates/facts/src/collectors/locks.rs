@@ -18,7 +18,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.lock_waits.blockers",
             "",
-            "sessions that others wait for, those with the longest wait first: session, user, command, waiting, longest_s (the wait), open_s (the transaction); 10 at most",
+            "sessions that others wait for and that wait for none themselves, those with the longest wait first: session, user, command, waiting, longest_s (the wait), open_s (the transaction); 10 at most",
         ),
         fact("server.lock_waits.longest_s", "s", "the longest wait for a row lock; 0 when there is none"),
         fact(
@@ -33,13 +33,13 @@ pub static COLLECTOR: Collector = Collector {
 macro_rules! blockers {
     ($waits:literal, $requesting:literal, $blocking:literal) => {
         concat!(
-            "SELECT b.trx_mysql_thread_id, COALESCE(MAX(p.USER), ''), COALESCE(MAX(p.COMMAND), ''), COUNT(DISTINCT r.trx_mysql_thread_id), COALESCE(MAX(TIMESTAMPDIFF(SECOND, r.trx_wait_started, NOW())), 0), COALESCE(MAX(TIMESTAMPDIFF(SECOND, b.trx_started, NOW())), 0) FROM ",
+            "SELECT b.trx_mysql_thread_id, COALESCE(MAX(p.USER), ''), COALESCE(MAX(p.COMMAND), ''), COUNT(DISTINCT r.trx_mysql_thread_id), COALESCE(MAX(TIMESTAMPDIFF(SECOND, r.trx_wait_started, NOW())), 0), COALESCE(MAX(TIMESTAMPDIFF(SECOND, b.trx_started, NOW())), 0), MAX(b.trx_state) FROM ",
             $waits,
             " w JOIN information_schema.INNODB_TRX r ON r.trx_id = w.",
             $requesting,
             " JOIN information_schema.INNODB_TRX b ON b.trx_id = w.",
             $blocking,
-            " LEFT JOIN information_schema.PROCESSLIST p ON p.ID = b.trx_mysql_thread_id GROUP BY b.trx_mysql_thread_id ORDER BY 5 DESC, 4 DESC, 1 LIMIT 10"
+            " LEFT JOIN information_schema.PROCESSLIST p ON p.ID = b.trx_mysql_thread_id GROUP BY b.trx_mysql_thread_id ORDER BY 5 DESC, 4 DESC, 1 LIMIT 100"
         )
     };
 }
@@ -67,14 +67,23 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     };
     let found =
         table.map_err(|e| e.missing("PROCESS, and SELECT on performance_schema in MySQL 8.0 and later"));
-    let blockers = found.map(|table| table.rows.iter().filter_map(entry).collect::<Vec<Value>>());
+    let all = found.map(|table| table.rows);
+    let blockers = all.clone().map(|rows| rows.iter().filter_map(entry).collect::<Vec<Value>>());
     let sum =
         |name: &str| blockers.clone().map(|all| all.iter().filter_map(|one| one[name].as_u64()).sum::<u64>());
     let longest =
         blockers.clone().map(|all| all.iter().filter_map(|one| one["longest_s"].as_u64()).max().unwrap_or(0));
     readings.put("server.lock_waits.longest_s", from, longest);
     readings.put("server.lock_waits.waiting", from, sum("waiting"));
-    readings.put("server.lock_waits.blockers", from, blockers);
+    readings.put("server.lock_waits.blockers", from, all.map(|rows| first_in_line(&rows)));
+}
+
+/// Those that do not wait for another one themselves; ending one of the others would free nobody.
+fn first_in_line(rows: &[Row]) -> Vec<Value> {
+    let waits = |row: &&Row| row.get(6).and_then(Option::as_deref) == Some("LOCK WAIT");
+    let heads: Vec<Value> = rows.iter().filter(|row| !waits(row)).filter_map(entry).take(10).collect();
+    // A deadlock that the server does not look for has none.
+    if heads.is_empty() { rows.iter().filter_map(entry).take(10).collect() } else { heads }
 }
 
 fn entry(row: &Row) -> Option<Value> {
@@ -84,4 +93,19 @@ fn entry(row: &Row) -> Option<Value> {
         "session": number(0)?, "user": text(1)?, "command": text(2)?,
         "waiting": number(3)?, "longest_s": number(4)?, "open_s": number(5)?,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_that_wait_themselves_are_not_named_as_those_that_hold_the_locks() {
+        let row = |cells: [&str; 7]| -> Row { cells.map(|cell| Some(cell.to_owned())).to_vec() };
+        let holder = row(["10", "app", "Sleep", "2", "40", "90", "RUNNING"]);
+        let queued = row(["28", "app", "Query", "1", "38", "40", "LOCK WAIT"]);
+        let found = first_in_line(&[queued.clone(), holder]);
+        assert_eq!(found.iter().map(|one| one["session"].as_u64()).collect::<Vec<_>>(), [Some(10)]);
+        assert_eq!(first_in_line(&[queued]).len(), 1);
+    }
 }

@@ -36,6 +36,7 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.network.segments_out", "count", "TCP segments sent"),
         fact("server.network.segments_retransmitted", "count", "of them, sent again"),
         fact("server.network.time_wait", "count", "TCP connections that wait out their end (TIME_WAIT)"),
+        fact("server.network.time_wait_own", "count", "those of the server's port"),
         fact("host.network.softnet_processed", "count", "packets that the CPUs took from the interfaces"),
         fact(
             "host.network.softnet_dropped",
@@ -68,7 +69,10 @@ fn run(context: &Context, readings: &Readings) {
     softnet(source, readings);
     interfaces(source, readings);
     match &context.server {
-        Ok(server) => of_namespace(source, server, readings),
+        Ok(server) => {
+            of_namespace(source, server, readings);
+            own_ends(context, server, readings);
+        }
         Err(missing) => readings.rest_is("/proc/PID/net", missing),
     }
 }
@@ -109,6 +113,34 @@ fn of_namespace(source: &Source, server: &Process, readings: &Readings) {
             words.chunks(2).find(|pair| pair[0] == "tw").and_then(|pair| pair.get(1)?.parse::<u64>().ok());
         value.ok_or_else(|| unexpected(p, "TCP: … tw N", &text))
     });
+}
+
+/// Connections of the server's port that wait out their end, on its side or on that of a client of this host.
+fn own_ends(context: &Context, server: &Process, readings: &Readings) {
+    const ID: &str = "server.network.time_wait_own";
+    let port = context.variable("port").and_then(|port| port.parse::<u16>().ok());
+    let Some(port) = port.filter(|port| *port > 0) else {
+        return readings.put::<u64>(ID, "port", Err(Missing::Absent("the server has no port".to_owned())));
+    };
+    let paths = ["net/tcp", "net/tcp6"].map(|file| server.file(file));
+    let found = paths.iter().map(|path| match context.source.read(path) {
+        Ok(text) => Ok(waiting_on(&text, port)),
+        // Without IPv6 there is no such file.
+        Err(Missing::Absent(_)) => Ok(0),
+        Err(missing) => Err(missing),
+    });
+    readings.put(ID, paths[0].as_str(), found.sum::<Read<u64>>());
+}
+
+/// Lines of a table of TCP connections in the state TIME_WAIT (6) with a port on one side.
+fn waiting_on(table: &str, port: u16) -> u64 {
+    let ends = format!(":{port:04X}");
+    let is_own = |line: &&str| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let (local, remote, state) = (words.next(), words.next(), words.next());
+        state == Some("06") && [local, remote].into_iter().flatten().any(|address| address.ends_with(&ends))
+    };
+    table.lines().skip(1).filter(is_own).count() as u64
 }
 
 /// Tables of two lines each, names and values, that begin with the same word and a colon.

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::passwords;
 use crate::collectors::schema::statistics::{STATISTICS, statistics};
 use crate::collectors::sessions::listed;
 use crate::collectors::views;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row};
+use crate::sql::{ReadOnly, Row, SqlError};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// Definers, events, and passwords that equal the name.
@@ -80,7 +81,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.accounts.name_as_password",
             "count",
-            "accounts whose password is their name, among those with mysql_native_password",
+            "accounts whose password is their name, among those with mysql_native_password or caching_sha2_password",
         ),
         fact(
             "server.accounts.may_read_files",
@@ -107,7 +108,7 @@ const DISABLED: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM inform
 const FILES: &str =
     "SELECT COUNT(*) FROM mysql.user WHERE File_priv = 'Y' AND Super_priv = 'N' AND User <> 'mariadb.sys'";
 
-/// The hash of a name as a password is computed by the server and compared there: no hash leaves it.
+/// The hash of a name as a password is computed by the server and compared there.
 const NAMED: [Wording; 3] = [
     (
         "SELECT COUNT(*) FROM mysql.global_priv WHERE User <> '' AND JSON_VALUE(Priv, '$.authentication_string') = CONCAT('*', UPPER(SHA1(UNHEX(SHA1(User)))))",
@@ -168,14 +169,36 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     views::read(sql, readings);
     definers(sql, readings);
     partitions(sql, readings);
-    let (statement, table) = first_of(sql, &NAMED);
-    let rows = table.map_err(|e| e.missing("SELECT on schema mysql")).map(|table| table.rows);
-    let found = rows.and_then(|rows| count(&rows));
-    let number = found.clone().map(|found| found.as_u64().unwrap_or(0));
-    listed(sql, "server.accounts.found.name_as_password", statement, &number, readings);
-    readings.put("server.accounts.name_as_password", statement, found);
+    name_as_password(sql, readings);
     let files = readings.value("server.accounts.may_read_files").and_then(|found| found.as_u64());
     listed(sql, "server.accounts.found.may_read_files", FILES, &Ok(files.unwrap_or(0)), readings);
+}
+
+/// Accounts whose password is their name, by both kinds of hashes.
+fn name_as_password(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    const NAMES: &str = "server.accounts.found.name_as_password";
+    const ID: &str = "server.accounts.name_as_password";
+    let (statement, table) = first_of(sql, &NAMED);
+    let plain = match table {
+        Ok(table) => count(&table.rows).map(|found| found.as_u64().unwrap_or(0)),
+        // MySQL 9.0 and later have no such accounts.
+        Err(SqlError::NotInThisVersion) => Ok(0),
+        Err(error) => Err(error.missing("SELECT on schema mysql")),
+    };
+    listed(sql, NAMES, statement, &plain, readings);
+    let salted = passwords::named(sql);
+    let number = match (plain, &salted) {
+        (Ok(0), Err(missing)) => Err(missing.clone()),
+        (plain, salted) => plain.map(|plain| plain + salted.as_ref().map_or(0, |names| names.len() as u64)),
+    };
+    if let Ok(salted) = salted
+        && !salted.is_empty()
+    {
+        let before = readings.value(NAMES).and_then(|names| names.as_array().cloned()).unwrap_or_default();
+        let names: Vec<Value> = before.into_iter().chain(salted).take(20).collect();
+        readings.put(NAMES, "the accounts' hashes", Ok(names));
+    }
+    readings.put(ID, "the accounts' hashes", number);
 }
 
 fn put_count(sql: &mut ReadOnly<'_>, id: &str, statement: &'static str, readings: &Readings) {

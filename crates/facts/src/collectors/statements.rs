@@ -81,7 +81,7 @@ const SERVERS: [Since; 2] = [mysql(50_605..), mariadb(100_000..)];
 const DIGESTS: &str = "performance_schema.events_statements_summary_by_digest";
 
 const TOTAL: Wording = (
-    "SELECT COALESCE(SUM(SUM_TIMER_WAIT), 0), COALESCE(SUM(COUNT_STAR), 0) FROM performance_schema.events_statements_summary_by_digest",
+    "SELECT COALESCE(SUM(SUM_TIMER_WAIT), 0), COALESCE(SUM(COUNT_STAR), 0), COALESCE(SUM(IF(DIGEST IS NULL, COUNT_STAR, 0)), 0) FROM performance_schema.events_statements_summary_by_digest",
     &SERVERS,
 );
 
@@ -150,7 +150,10 @@ impl Digest {
 
     /// Whether it reads the server's own tables: those of a look such as this one.
     fn of_server(&self) -> bool {
-        ["INFORMATION_SCHEMA", "PERFORMANCE_SCHEMA", "`MYSQL` .", "`SYS` ."].iter().any(|part| self.has(part))
+        // By the last one MySQL's own client asks whether the server knows dollar quotes; older servers answer with an error.
+        ["INFORMATION_SCHEMA", "PERFORMANCE_SCHEMA", "SELECT `$$`", "SELECT $$", "`MYSQL` .", "`SYS` ."]
+            .iter()
+            .any(|part| self.has(part))
     }
 
     /// Whether it reads much without an index that finds the rows. A scan of a whole index counts as one of a table; MySQL
@@ -177,6 +180,8 @@ struct Digests {
     all: Vec<Digest>,
     time_s: f64,
     count: f64,
+    /// Statements that found no room among the digests.
+    lost: f64,
 }
 
 impl Digests {
@@ -202,6 +207,18 @@ impl Digests {
         })
     }
 
+    /// A list, which says nothing where it is empty and statements found no room among the digests.
+    fn listed(&self, list: Value) -> Read<Value> {
+        let empty = list.as_array().is_none_or(Vec::is_empty);
+        if empty && self.lost > 0.0 {
+            return Err(Missing::Error(format!(
+                "none of the kind was found, but {} statements found no room among the digests (performance_schema_digests_size)",
+                self.lost
+            )));
+        }
+        Ok(list)
+    }
+
     /// Entries with one more field.
     fn entries(&self, digests: Vec<&Digest>, name: &str, value: impl Fn(&Digest) -> Value) -> Value {
         let entry = |digest: &Digest| {
@@ -222,13 +239,15 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         Ok(digests) => digests,
         Err(missing) => return readings.rest_is(DIGESTS, &missing),
     };
-    let put = |name: &str, list: Value| readings.put(&format!("server.statements.{name}"), DIGESTS, Ok(list));
+    let put = |name: &str, list: Value| {
+        readings.put(&format!("server.statements.{name}"), DIGESTS, digests.listed(list));
+    };
     readings.put("server.statements.time_s", DIGESTS, Ok(digests.time_s));
     let own = |digest: &Digest| !digest.of_server();
     let plain = |list: Vec<&Digest>| list.into_iter().map(|digest| digests.entry(digest)).collect::<Value>();
     put("by_time", plain(digests.most(LISTED, |d| d.time_s, |_| true)));
     put("deep_pages", plain(digests.most(LISTED, |d| d.read, Digest::pages)));
-    put("failing", plain(digests.most(LISTED, |d| d.errors, |d| d.errors >= 10.0)));
+    put("failing", plain(digests.most(LISTED, |d| d.errors, |d| d.errors >= 10.0 && !d.has("$$"))));
     let full = digests.most(LISTED, |d| d.full_joins, |d| d.full_joins > 0.0 && own(d));
     put("full_joins", digests.entries(full, "full_joins", |d| d.full_joins.into()));
     let disk = digests.most(LISTED, |d| d.on_disk, |d| d.on_disk > 0.0 && own(d));
@@ -286,8 +305,8 @@ fn scans(context: &Context, sql: &mut ReadOnly<'_>, digests: &Digests, readings:
         digests.most(SCANS, |d| d.read, |d| d.is(&["SELECT"]) && d.scans() && !d.locks() && !d.of_server());
     let reads = with_hints(reads);
     let writes = with_hints(digests.most(SCANS, |d| d.read, |d| d.scans() && d.locks() && !d.of_server()));
-    readings.put("server.statements.scans", DIGESTS, Ok(reads));
-    readings.put("server.statements.writes_that_scan", DIGESTS, Ok(writes));
+    readings.put("server.statements.scans", DIGESTS, digests.listed(reads));
+    readings.put("server.statements.writes_that_scan", DIGESTS, digests.listed(writes));
 }
 
 fn read(sql: &mut ReadOnly<'_>) -> Read<Digests> {
@@ -306,7 +325,7 @@ fn read(sql: &mut ReadOnly<'_>) -> Read<Digests> {
     }
     let (_, told) = first_of(sql, &[TOLD]);
     let all = told.map_err(refused)?.rows.iter().filter_map(Digest::of).collect();
-    Ok(Digests { all, time_s, count: count.max(1.0) })
+    Ok(Digests { all, time_s, count: count.max(1.0), lost: number(2) })
 }
 
 /// The text, cut between two words where it is long.
@@ -346,7 +365,7 @@ mod tests {
             "0",
         ];
         let row: Row = cells.map(|cell| Some(cell.to_owned())).to_vec();
-        let digests = Digests { all: vec![Digest::of(&row).unwrap()], time_s: 8.0, count: 10.0 };
+        let digests = Digests { all: vec![Digest::of(&row).unwrap()], time_s: 8.0, count: 10.0, lost: 0.0 };
         let entry = digests.entry(&digests.all[0]);
         assert_eq!(entry["share"], json!(0.25));
         assert_eq!((&entry["rows_read"], &entry["rows_sent"]), (&json!(2000.0), &json!(1.0)));
@@ -374,7 +393,8 @@ mod tests {
         assert!(of_index.scans() && all.scans() && !found.scans());
         let page = digest("SELECT `a` FROM `b` ORDER BY `a` LIMIT ?, ...", 1.0, 2505.0, 5.0);
         assert!(page.pages() && !scan.pages());
-        let digests = Digests { all: vec![few, scan], time_s: 4.0, count: 20.0 };
+        let digests = Digests { all: vec![few, scan], time_s: 4.0, count: 20.0, lost: 3.0 };
+        assert!(digests.listed(json!([])).is_err() && digests.listed(json!([1])).is_ok());
         let most = digests.most(1, |d| d.read, |_| true);
         assert_eq!(most.iter().map(|d| d.read).collect::<Vec<f64>>(), [20_000.0]);
     }

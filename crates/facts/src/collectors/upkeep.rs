@@ -22,6 +22,16 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "files of cron and systemd on the server's host that name a program which makes backups of databases; 20 at most",
         ),
+        fact(
+            "server.upkeep.jobs_with_password",
+            "",
+            "such files in which a dump has its password on its command line; the password is not kept",
+        ),
+        fact(
+            "server.upkeep.jobs_without_snapshot",
+            "",
+            "such files in which a dump has no option that makes it of one instant, and none that names a file of options",
+        ),
         fact("server.upkeep.backups_running", "", "programs for backups that run on the server's host now"),
         fact(
             "server.upkeep.newest_backup_age_s",
@@ -77,10 +87,20 @@ fn run(context: &Context, readings: &Readings) {
     };
     let jobs = backup_jobs(&context.source);
     let newest = match &jobs {
-        Ok((_, folders)) => newest(&context.source, folders),
+        Ok(jobs) => newest(&context.source, &jobs.folders),
         Err(missing) => Err(missing.clone()),
     };
-    readings.put("server.upkeep.backup_jobs", "cron and systemd", jobs.map(|(jobs, _)| jobs));
+    for (id, list) in [
+        ("server.upkeep.backup_jobs", (|jobs| &jobs.files) as fn(&Jobs) -> &Vec<Value>),
+        ("server.upkeep.jobs_with_password", |jobs| &jobs.with_password),
+        ("server.upkeep.jobs_without_snapshot", |jobs| &jobs.without_snapshot),
+    ] {
+        readings.put(
+            id,
+            "cron and systemd",
+            jobs.as_ref().map(|jobs| list(jobs).clone()).map_err(Clone::clone),
+        );
+    }
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let age = newest.clone().map(|(_, written_s)| now_s.saturating_sub(written_s));
     readings.put("server.upkeep.newest_backup_age_s", "folders of backups", age);
@@ -98,9 +118,19 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("server.upkeep.datadir_open", from, mode.map(|mode| mode & 0o005 != 0));
 }
 
-/// Files that name such a program outside comments, and the folders that these lines name. Files of other users' jobs are
-/// read by root only.
-fn backup_jobs(source: &Source) -> Read<(Vec<Value>, Vec<String>)> {
+/// Files of jobs, 20 of each kind at most.
+#[derive(Debug, Default, PartialEq)]
+struct Jobs {
+    /// Those that make backups.
+    files: Vec<Value>,
+    /// The folders that their lines name.
+    folders: Vec<String>,
+    with_password: Vec<Value>,
+    without_snapshot: Vec<Value>,
+}
+
+/// Files that name such a program outside comments. Files of other users' jobs are read by root only.
+fn backup_jobs(source: &Source) -> Read<Jobs> {
     let mut files = vec!["/etc/crontab".to_owned()];
     for folder in FOLDERS {
         match source.list(folder) {
@@ -109,18 +139,24 @@ fn backup_jobs(source: &Source) -> Read<(Vec<Value>, Vec<String>)> {
             Err(_) => {}
         }
     }
-    let (mut jobs, mut folders) = (Vec::new(), Vec::new());
+    let mut jobs = Jobs::default();
     for path in files {
-        let text = source.text_within(&path, LARGEST).unwrap_or_default();
+        // A line that ends in a backslash goes on.
+        let text = source.text_within(&path, LARGEST).unwrap_or_default().replace("\\\n", " ");
         let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let calls: Vec<&str> = lines.filter(|line| makes_backups(line)).collect();
-        if !calls.is_empty() {
-            jobs.push(Value::from(path));
-            folders.extend(calls.into_iter().flat_map(folders_of));
+        for (list, is) in [
+            (&mut jobs.files, (|_| true) as fn(&str) -> bool),
+            (&mut jobs.with_password, shows_password),
+            (&mut jobs.without_snapshot, is_torn),
+        ] {
+            if calls.iter().any(|line| is(line)) && list.len() < 20 {
+                list.push(Value::from(path.as_str()));
+            }
         }
+        jobs.folders.extend(calls.into_iter().flat_map(folders_of));
     }
-    jobs.truncate(20);
-    Ok((jobs, folders))
+    Ok(jobs)
 }
 
 /// Folders of the absolute paths in a line, and these paths themselves where they may be folders.
@@ -173,13 +209,19 @@ fn newest(source: &Source, named: &[String]) -> Read<(String, u64)> {
             let is_folder = file.mode & 0o170_000 == 0o040_000;
             if is_folder && outer {
                 folders.push((path, false));
-            } else if !is_folder && PARTS.iter().any(|part| name.contains(part)) {
+            } else if !is_folder && !of_debian(&path) && PARTS.iter().any(|part| name.contains(part)) {
                 let newer = found.as_ref().is_none_or(|(_, written_s)| file.modified_s > *written_s);
                 found = if newer { Some((path, file.modified_s)) } else { found };
             }
         }
     }
     found.ok_or_else(|| Missing::Absent("no file of a backup was found on this host".to_owned()))
+}
+
+/// Whether a file is one of the lists that Debian keeps in /var/backups.
+fn of_debian(path: &str) -> bool {
+    let name = path.strip_prefix("/var/backups/").unwrap_or_default();
+    ["alternatives", "apt.", "dpkg."].iter().any(|start| name.starts_with(start))
 }
 
 /// Programs that make a backup now, by the names of their processes, which the kernel cuts after 15 bytes.
@@ -200,7 +242,36 @@ fn running(source: &Source) -> Read<Vec<Value>> {
 fn makes_backups(line: &str) -> bool {
     // Jobs of Debian that keep copies of the lists of packages and users.
     let of_system = ["dpkg", "/var/backups", "/etc/passwd"].iter().any(|text| line.contains(text));
-    !of_system && (line.contains("backup") || PROGRAMS.iter().any(|program| line.contains(program)))
+    !of_system && line.contains("backup") || PROGRAMS.iter().any(|program| line.contains(program))
+}
+
+/// Programs that write a dump by SELECT.
+const DUMPS: [&str; 3] = ["mysqldump", "mariadb-dump", "mysqlpump"];
+
+/// The words of a dump in a line: from the program's name to the end of its command.
+fn dump_words(line: &str) -> Option<Vec<&str>> {
+    let at = DUMPS.iter().filter_map(|program| line.find(program)).min()?;
+    let words = line[at..].split_whitespace();
+    Some(words.take_while(|word| !["|", ">", ">>", ";", "&&", "||"].contains(word)).collect())
+}
+
+/// Whether a dump gets its password as a word of its command line, which `ps` shows to everybody.
+fn shows_password(line: &str) -> bool {
+    let is_password = |word: &&str| {
+        let short = word.strip_prefix("-p").is_some_and(|rest| !rest.is_empty() && !rest.starts_with('-'));
+        short || word.strip_prefix("--password=").is_some_and(|rest| !rest.is_empty())
+    };
+    dump_words(line).is_some_and(|words| words.iter().any(|word| is_password(&word)))
+}
+
+/// Whether a dump is of no single instant. A variable may hold the option.
+fn is_torn(line: &str) -> bool {
+    const WHOLE: [&str; 5] = ["--single-transaction", "--lock-all-tables", "-x", "--no-data", "-d"];
+    dump_words(line).is_some_and(|words| {
+        !words
+            .iter()
+            .any(|word| WHOLE.contains(word) || word.starts_with('$') || word.starts_with("--defaults"))
+    })
 }
 
 #[cfg(test)]
@@ -217,17 +288,39 @@ mod tests {
             ("var/spool/cron/crontabs/dba", "0 4 * * * /usr/local/bin/db-backup.sh\n"),
             ("etc/systemd/system/x.service", "[Service]\nExecStart=/usr/bin/mariadb-backup --backup\n"),
         ]);
-        let (found, folders) = backup_jobs(&source).unwrap();
-        assert!(folders.contains(&"/srv".to_owned()), "{folders:?}");
+        let jobs = backup_jobs(&source).unwrap();
+        assert!(jobs.folders.contains(&"/srv".to_owned()), "{:?}", jobs.folders);
         let expected = ["/etc/cron.d/dump", "/var/spool/cron/crontabs/dba", "/etc/systemd/system/x.service"];
-        assert_eq!(found, expected.map(Value::from));
+        assert_eq!(jobs.files, expected.map(Value::from));
+        assert_eq!(jobs.without_snapshot, [Value::from("/etc/cron.d/dump")]);
+        assert_eq!(jobs.with_password, Vec::<Value>::new());
     }
 
     #[test]
     fn a_host_without_jobs_has_no_backups() {
         let (_tree, source) =
             tree(&[("etc/cron.daily/dpkg", "#!/bin/sh\nexec /usr/libexec/dpkg/dpkg-db-backup\n")]);
-        assert_eq!(backup_jobs(&source), Ok((Vec::new(), Vec::new())));
+        assert_eq!(backup_jobs(&source), Ok(Jobs::default()));
+    }
+
+    #[test]
+    fn a_dump_s_password_and_its_want_of_a_snapshot_are_told_by_its_words() {
+        for (line, password, torn) in [
+            ("0 3 * * * root mysqldump -uroot -pGeheim --all-databases > /var/backups/x.sql", true, true),
+            (
+                "0 3 * * * root mariadb-dump --password=x --single-transaction shop | gzip > /srv/x",
+                true,
+                false,
+            ),
+            ("0 3 * * * root mysqldump --defaults-file=/root/.my.cnf shop > /srv/x", false, false),
+            ("0 3 * * * root mysqldump $OPTIONS shop > /srv/x", false, false),
+            ("0 3 * * * root mysqldump -p --all-databases > /srv/x", false, true),
+            ("0 3 * * * root mariadb-backup --backup --password=x", false, false),
+        ] {
+            assert!(makes_backups(line), "{line}");
+            assert_eq!((shows_password(line), is_torn(line)), (password, torn), "{line}");
+        }
+        assert!(of_debian("/var/backups/alternatives.tar.0") && !of_debian("/var/backups/shop.sql"));
     }
 
     #[test]

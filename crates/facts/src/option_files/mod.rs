@@ -27,6 +27,9 @@ pub struct FileOption {
     pub value: Option<String>,
     /// Whether the value is left out because it may be secret.
     pub secret: bool,
+    /// Whether it stands below the comment that `mydyno audit --fix` begins its lines with, and is meant to override
+    /// those above.
+    pub by_fix: bool,
 }
 
 /// A file and whether it was read.
@@ -224,7 +227,7 @@ pub fn suffixed(mut groups: Vec<String>, suffix: Option<&str>) -> Vec<String> {
 /// The values of the facts about option files, by fact id.
 pub fn facts_of(groups: &[String], reading: Reading) -> Vec<(&'static str, Value)> {
     let set = reading.options.into_iter().map(|o| {
-        json!({"file": o.file, "line": o.line, "group": o.group, "name": o.name, "written": o.written, "value": o.value, "secret": o.secret})
+        json!({"file": o.file, "line": o.line, "group": o.group, "name": o.name, "written": o.written, "value": o.value, "secret": o.secret, "by_fix": o.by_fix})
     });
     let faults = reading
         .faults

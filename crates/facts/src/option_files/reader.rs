@@ -17,6 +17,9 @@ pub const LARGEST_FILE: u64 = 1 << 20;
 /// Limit on the bytes read from all files together; each include of a file counts again.
 const MOST_BYTES: usize = 8 << 20;
 
+/// How the comment begins under which `mydyno audit --fix` writes lines for an option file.
+const FIXED: &str = "# Written by `mydyno audit --fix`";
+
 /// Limit on the options, groups and faults that are kept together. A server has fewer than 1,500 options.
 pub(crate) const MOST_ENTRIES: usize = 2_500;
 
@@ -84,13 +87,22 @@ impl Reader<'_> {
         self.list(path.to_owned(), not_read);
         let Ok(text) = text else { return };
         let mut group: Option<String> = None;
+        let before = self.reading.options.len();
+        let mut fixed_from = None;
         for (number, line) in text.split('\n').enumerate() {
+            if line.starts_with(FIXED) {
+                fixed_from = Some(self.reading.options.len());
+            }
             let place = Place { path, line: number + 1, depth };
             if self.is_full(&place) {
                 return;
             }
             if self.line(line, &place, &mut group) == Next::File && depth > 0 {
                 return;
+            }
+            if let Some(from) = fixed_from {
+                let own = self.reading.options[from.max(before)..].iter_mut().filter(|o| o.file == path);
+                own.for_each(|option| option.by_fix = true);
             }
         }
     }
@@ -185,7 +197,16 @@ impl Reader<'_> {
         let secret = secrets::is_secret_variable(&name);
         let value = value.filter(|_| !secret);
         let (file, line, group) = (place.path.to_owned(), place.line, group.to_owned());
-        self.reading.options.push(FileOption { file, line, group, written, name, value, secret });
+        self.reading.options.push(FileOption {
+            file,
+            line,
+            group,
+            written,
+            name,
+            value,
+            secret,
+            by_fix: false,
+        });
     }
 
     fn text(&mut self, path: &str) -> Result<String, NotRead> {

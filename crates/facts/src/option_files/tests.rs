@@ -239,3 +239,13 @@ fn a_file_that_is_too_large_is_unseen_and_files_that_multiply_come_to_an_end() {
     let reading = read(&source, "", &["/d/0.cnf".to_owned()], &[]);
     assert!(reading.files.len() < 100, "{}", reading.files.len());
 }
+
+#[test]
+fn lines_below_the_comment_of_remedies_are_marked() {
+    let text = "[mysqld]\nmax_connections = 500\n# Written by `mydyno audit --fix`. Each line names the claim that asks for it.\n[mysqld]\nmax_connections = 300\n";
+    let (_tree, source) = tree(&[("etc/my.cnf", text), ("etc/more.cnf", "[mysqld]\nback_log = 80\n")]);
+    let files = ["/etc/my.cnf".to_owned(), "/etc/more.cnf".to_owned()];
+    let reading = read(&source, "", &files, &["mysqld".to_owned()]);
+    let marks: Vec<(usize, bool)> = reading.options.iter().map(|o| (o.line, o.by_fix)).collect();
+    assert_eq!(marks, [(2, false), (5, true), (2, false)]);
+}

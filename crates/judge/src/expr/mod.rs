@@ -27,4 +27,4 @@ pub use mutate::{Mutant, mutants};
 pub use parser::{Bindings, ParseError, parse, parse_for, parse_with};
 pub use stop::Stop;
 pub use unit::Dimension;
-pub use value::{Value, Version};
+pub use value::{CUT_AFTER, Value, Version};

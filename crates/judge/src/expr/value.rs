@@ -119,8 +119,11 @@ impl Value {
             Self::List(items) => {
                 const SHOWN: usize = 8;
                 let mut texts: Vec<String> = items.iter().take(SHOWN).map(Self::shown).collect();
-                if items.len() > SHOWN {
-                    texts.push(format!("… ({} in all)", items.len()));
+                // Lists of facts are cut after so many entries: how many there are is not known then.
+                match items.len() {
+                    CUT_AFTER => texts.push("…".to_owned()),
+                    all if all > SHOWN => texts.push(format!("… ({all} in all)")),
+                    _ => {}
                 }
                 // Records have commas of their own.
                 let between = if matches!(items.first(), Some(Self::Record(_))) { "; " } else { ", " };
@@ -131,6 +134,9 @@ impl Value {
         }
     }
 }
+
+/// Entries that most lists of facts keep.
+pub const CUT_AFTER: usize = 20;
 
 /// A record as `shop.orders (index a, covered by b)`: its first field, which names it, and the others behind it.
 fn shown_record(map: &serde_json::Map<String, Json>) -> String {

@@ -17,8 +17,11 @@ impl Linter<'_> {
                 Means::NoStart => problem(why.clone()).remedy(format!(
                     "Put {file} back, or take it off the command line, before the server is started again"
                 )),
-                Means::Ignored => problem(format!("The server does not read {file}: {why}"))
-                    .remedy(format!("Make {file} a file that only its owner may write, or remove it")),
+                Means::Ignored => problem(format!(
+                    "The server does not read an option file: {}",
+                    if why.contains(&file) { why.clone() } else { format!("{file}: {why}") }
+                ))
+                .remedy(format!("Make {file} a file that only its owner may write, or remove it")),
                 Means::Unseen => {
                     let missing = MissingFact {
                         fact: "server.options.files".to_owned(),

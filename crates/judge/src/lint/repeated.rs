@@ -135,8 +135,11 @@ impl Linter<'_> {
 const BY_PROCESS: [&str; 1] = ["open_files_limit"];
 
 /// Whether each line is in a different file, so that later files override earlier ones, which is the purpose of
-/// fragments.
+/// fragments, or the last one is of `mydyno audit --fix`.
 fn overrides(all: &[&Known<'_>]) -> bool {
+    if all.last().is_some_and(|last| last.written.by_fix) {
+        return true;
+    }
     let mut files: Vec<&str> = Vec::new();
     for known in all {
         match &known.written.place {

@@ -49,6 +49,8 @@ pub struct Written {
     pub value: Option<String>,
     /// Whether the value is left out because it may be secret.
     pub secret: bool,
+    /// Whether `mydyno audit --fix` has written the line, to override those above it.
+    pub by_fix: bool,
 }
 
 impl Written {
@@ -80,8 +82,9 @@ pub fn written(facts: &FactSet) -> Vec<Written> {
     let of = |id: &str, place: &dyn Fn(&Value) -> Place| -> Vec<Written> {
         let one = |value: &Value| {
             let name = text(value, "written").or_else(|| text(value, "name"))?;
-            let secret = value.get("secret").and_then(Value::as_bool).unwrap_or(false);
-            Some(Written { place: place(value), name, value: text(value, "value"), secret })
+            let is = |key: &str| value.get(key).and_then(Value::as_bool).unwrap_or(false);
+            let (secret, by_fix) = (is("secret"), is("by_fix"));
+            Some(Written { place: place(value), name, value: text(value, "value"), secret, by_fix })
         };
         list(facts, id).iter().filter_map(one).collect()
     };
@@ -98,6 +101,7 @@ pub fn written(facts: &FactSet) -> Vec<Written> {
             name: name.to_owned(),
             value: None,
             secret: true,
+            by_fix: false,
         }));
     }
     found.extend(of("server.options.command_line", &|_| Place::CommandLine));

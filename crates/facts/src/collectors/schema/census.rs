@@ -246,6 +246,11 @@ impl Census {
         }
     }
 
+    /// Tables whose rebuild may give space back.
+    pub fn reclaimable(&mut self) -> &mut Vec<Value> {
+        &mut self.reclaimable
+    }
+
     /// Row format, and what a rebuild would give back.
     fn space(&mut self, table: &str, row: &Row) {
         *self.row_formats.entry(text(row, 3).to_ascii_lowercase()).or_default() += 1;

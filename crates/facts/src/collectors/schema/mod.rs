@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use self::census::Census;
 use self::indexes::INDEX_USAGE;
 use self::rows::{COUNTED, OURS, text, whole};
-use self::statistics::{Names, names, recomputes, sizes, totals};
+use self::statistics::{Names, names, recomputes, shared, sizes, totals};
 use self::unkeyed::primary_keys;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
@@ -205,7 +205,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let until = Instant::now() + READING.mul_f64(context.options.patience);
     let numbers = if count <= COUNTED { numbers(sql) } else { BTreeMap::new() };
     let census = Census::with(numbers);
-    let read = reading::read(sql, &chosen, count > COUNTED, until, census);
+    let mut read = reading::read(sql, &chosen, count > COUNTED, until, census);
     sizes(&sums, Ok(read.sizes.get("InnoDB").copied()), readings);
     let unseen = of_innodb.saturating_sub(count);
     let unused = indexes::unused(context, sql, &read.droppable);
@@ -215,6 +215,12 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         false => partitions::of_statistics(sql),
     };
     let ends = partitioned.and_then(|tables| partitions::ends(sql, &tables));
+    if !read.reclaimable().is_empty() {
+        // The free space of a tablespace that many share is no table's own.
+        let shared = shared(sql);
+        read.reclaimable()
+            .retain(|entry| entry["table"].as_str().is_none_or(|table| !shared.contains(table)));
+    }
     read.put(count, unseen, engines, readings);
     let from = "information_schema.PARTITIONS";
     readings.put(

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};
-use crate::wording::{Since, mariadb, mysql};
+use crate::wording::{Since, Wording, first_of, mariadb, mysql};
 
 /// Servers that keep InnoDB's statistics in tables of their own.
 pub const STATISTICS: [Since; 2] = [mysql(50_606..), mariadb(100_000..)];
@@ -51,6 +51,27 @@ pub fn sizes(statistics: &Read<[u64; 2]>, read: Read<Option<[u64; 2]>>, readings
     for (place, id) in ["schema.data_bytes", "schema.index_bytes"].into_iter().enumerate() {
         readings.put(id, from, sizes.clone().map(|sizes| sizes[place]));
     }
+}
+
+/// Tables in the system tablespace or in another one that several share, as `schema.table`; partitions by their table.
+pub fn shared(sql: &mut ReadOnly<'_>) -> BTreeSet<String> {
+    const TABLES: [Wording; 2] = [
+        (
+            "SELECT NAME FROM information_schema.INNODB_SYS_TABLES WHERE SPACE = 0 LIMIT 20000",
+            &[mysql(50_600..).until(80_000), mariadb(100_000..)],
+        ),
+        (
+            "SELECT NAME FROM information_schema.INNODB_TABLES WHERE SPACE_TYPE <> 'Single' LIMIT 20000",
+            &[mysql(80_000..)],
+        ),
+    ];
+    let names = first_of(sql, &TABLES).1.map(|table| table.rows).unwrap_or_default();
+    let whole = |name: String| {
+        let (schema, table) = name.split_once('/')?;
+        let end = ["#P#", "#p#"].iter().filter_map(|mark| table.find(mark)).min().unwrap_or(table.len());
+        Some(format!("{schema}.{}", &table[..end]))
+    };
+    names.into_iter().flatten().flatten().filter_map(whole).collect()
 }
 
 /// Whether the server would compute the statistics of a table anew where information_schema is read. Persistent statistics,
