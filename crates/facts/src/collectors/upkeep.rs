@@ -261,7 +261,7 @@ fn shows_password(line: &str) -> bool {
         let short = word.strip_prefix("-p").is_some_and(|rest| !rest.is_empty() && !rest.starts_with('-'));
         short || word.strip_prefix("--password=").is_some_and(|rest| !rest.is_empty())
     };
-    dump_words(line).is_some_and(|words| words.iter().any(|word| is_password(&word)))
+    dump_words(line).is_some_and(|words| words.iter().any(is_password))
 }
 
 /// Whether a dump is of no single instant. A variable may hold the option.
