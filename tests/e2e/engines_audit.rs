@@ -83,6 +83,9 @@ fn look(name: &'static str) -> Seen {
         seen.wrong.push(format!("the server says: {reported}"));
     }
     read(&facts, &mut client, &mut seen);
+    // The folder has another name each time.
+    let folder = engine.folder.path().display().to_string();
+    seen.missing.values_mut().for_each(|why| *why = why.replace(&folder, "DIR"));
     let tried = try_all(&engine, &facts);
     seen.wrong.extend(tried.wrong.iter().cloned());
     seen.tried = tried;
