@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, Header};
 use crate::profile::TimeClass;
-use crate::watch::WatchEvent;
+use crate::watch::{StatementFigures, WatchEvent};
 
 /// `mydyno watch --once --json`, and the last line of `mydyno watch --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -101,6 +101,9 @@ pub struct Bottleneck {
     pub held: f64,
     /// The figures that it rests on.
     pub evidence: Vec<Evidence>,
+    /// The statements that took most of the time, by digest, where the server counts them: for bottlenecks that statements cause.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<StatementFigures>,
     /// What to do next: what proves or removes it.
     pub next: String,
     /// Claims of `mydyno audit` that concern it.

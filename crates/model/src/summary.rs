@@ -15,6 +15,7 @@ use crate::plan::{Arrivals, TargetPlan};
 use crate::record::{End, OperationKind};
 use crate::tpcc::TpccSummary;
 use crate::warning::Warning;
+use crate::watch::{StatementFigures, WaitFigures};
 
 /// Fingerprints of data and operations: equal fingerprints mean equal work.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -126,6 +127,9 @@ pub struct StepSummary {
     /// Bottlenecks that the server's counters show in the window; absent where they were not sampled.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub diagnosis: Option<StepDiagnosis>,
+    /// What the server told of itself in the window; absent where it was not sampled.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub details: Option<ServerDetails>,
     /// Seconds in which response times rose far above the usual, with what differed in them: at most five, the largest.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub spikes: Vec<Spike>,
@@ -153,6 +157,19 @@ pub struct StepDiagnosis {
     /// Bottlenecks that the figures suggest and that another figure contradicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_said: Vec<NotSaid>,
+}
+
+/// Means over a step's window of what the server tells of InnoDB, its waits and its statements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerDetails {
+    /// Figures of InnoDB, of classes of waits and of replication by the names that `mydyno watch` gives them.
+    pub figures: BTreeMap<String, f64>,
+    /// What threads of the server waited for, the most first; empty where the performance schema does not tell.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub waits: Vec<WaitFigures>,
+    /// Statements by digest, those that took the most time first; empty where the performance schema does not tell.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub statements: Vec<StatementFigures>,
 }
 
 /// A second of a step in which response times rose far above those of its other seconds.

@@ -41,7 +41,12 @@ fn observation(found: &Bottleneck) -> String {
     let evidence: Vec<String> =
         found.evidence.iter().map(|e| format!("{} {}", e.figure, three_digits(e.value))).collect();
     let share = percent(found.share);
-    format!("{} (about {share} of the running sessions' time): {}", found.title, evidence.join(" · "))
+    let statements = found.statements.iter().map(|statement| {
+        let words = statement.text.as_deref().unwrap_or(&statement.digest);
+        format!(" · {} sessions in: {words}", three_digits(statement.threads))
+    });
+    let all = statements.collect::<String>();
+    format!("{} (about {share} of the running sessions' time): {}{all}", found.title, evidence.join(" · "))
 }
 
 /// The advice, with the commands that check and prove it.
@@ -66,6 +71,7 @@ mod tests {
             share: 0.414,
             held: 1.0,
             evidence: vec![Evidence { figure: "server.sessions.committing".to_owned(), value: 3.25 }],
+            statements: Vec::new(),
             next: "See `mydyno prove commits`.".to_owned(),
             claims: vec!["slow-sync".to_owned()],
             experiment: Some("commits".to_owned()),

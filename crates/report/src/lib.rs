@@ -12,6 +12,7 @@ pub mod classes;
 mod compare;
 mod comparison;
 mod contrast;
+mod details;
 pub mod factorial;
 mod figures;
 pub mod findings;

@@ -9,6 +9,7 @@ use crate::budget;
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, about_provisional, compared};
 use crate::contrast::{command, contrasts};
+use crate::details;
 use crate::scaling;
 use crate::sheet::{self, Column, Sheet};
 use crate::text::{markdown as esc, markdown_code, shell};
@@ -80,6 +81,11 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
         out.push_str("## Where the time went\n\n");
         table(out, budget::sheet(run));
         let _ = writeln!(out, "{}\n", budget::ABOUT);
+    }
+    for titled in details::tables(run) {
+        let _ = writeln!(out, "## {}\n", titled.title);
+        table(out, titled.sheet);
+        let _ = writeln!(out, "{}\n", titled.about);
     }
     let spikes = budget::spikes(run);
     if !spikes.is_empty() {

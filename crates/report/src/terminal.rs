@@ -9,6 +9,7 @@ use crate::budget;
 use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, about_provisional, compared};
 use crate::contrast::{command, contrasts};
+use crate::details;
 use crate::scaling;
 use crate::sheet::{self, Sheet};
 use crate::text::terminal as safe;
@@ -23,6 +24,8 @@ const INDENT: usize = 12;
 const MOST_CONTRASTS: usize = 20;
 /// Maximum length of names: longer ones would push the figures off the screen.
 const LONGEST_NAME: usize = 40;
+/// The same for statements and waits that are the names of rows.
+const LONGEST_ROW: usize = 60;
 
 /// Text for a terminal.
 pub fn terminal(runs: &[RunView<'_>], color: bool, width: usize) -> String {
@@ -101,6 +104,7 @@ impl Page {
         self.headline(run);
         self.bottlenecks(run);
         self.budget(run);
+        self.details(run);
         self.errors(run);
         self.tpcc(run);
         if runs.len() == 1 {
@@ -154,6 +158,18 @@ impl Page {
             self.named(if nth == 0 { "spikes" } else { "" }, "1", &safe(spike));
         }
         self.gap();
+    }
+
+    /// Waits and statements of each step; InnoDB's figures are in the other forms.
+    fn details(&mut self, run: &RunView<'_>) {
+        for titled in details::tables(run).into_iter().filter(|titled| titled.title != "InnoDB") {
+            let mut sheet = titled.sheet;
+            for name in sheet.columns.first_mut().into_iter().flat_map(|column| &mut column.cells) {
+                *name = clip(&safe(name), LONGEST_ROW);
+            }
+            self.sheet(sheet, false);
+            self.gap();
+        }
     }
 
     fn grouped(

@@ -1,11 +1,13 @@
 //! Diagnoses a step from the samples taken during the load.
 
-use mydyno_judge::diagnosis::{Rules, diagnose};
+use std::collections::BTreeMap;
+
+use mydyno_judge::diagnosis::{Rules, diagnose, pooled};
 use mydyno_model::diagnosis::Diagnosis;
 use mydyno_model::document::Header;
 use mydyno_model::record::{Interval, RunRecord};
 use mydyno_model::sample::Sample;
-use mydyno_model::summary::StepDiagnosis;
+use mydyno_model::summary::{ServerDetails, StepDiagnosis};
 use mydyno_model::watch::WatchInterval;
 use mydyno_samples::series::Series;
 use time::OffsetDateTime;
@@ -39,6 +41,28 @@ pub fn diagnose_step(intervals: &[WatchInterval]) -> Option<StepDiagnosis> {
         bottlenecks: found.bottlenecks,
         not_said: found.not_said,
     })
+}
+
+/// Figures that the summary of a step has the means of, by the start of their names.
+const KEPT: [&str; 3] = ["innodb.", "server.waits.", "server.replica."];
+
+/// What the server told in the intervals of a step; `None` where it told nothing of InnoDB, waits and statements.
+pub fn details_of(intervals: &[WatchInterval]) -> Option<ServerDetails> {
+    let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for interval in intervals {
+        for (name, value) in &interval.figures {
+            if KEPT.iter().any(|start| name.starts_with(start)) {
+                let (sum, over_s) = sums.entry(name).or_default();
+                *sum += value * interval.over_s;
+                *over_s += interval.over_s;
+            }
+        }
+    }
+    let figures = sums.into_iter().map(|(name, (sum, over_s))| (name.to_owned(), sum / over_s)).collect();
+    let found =
+        ServerDetails { figures, waits: pooled::waits(intervals), statements: pooled::statements(intervals) };
+    let is_empty = found.figures.is_empty() && found.waits.is_empty() && found.statements.is_empty();
+    (!is_empty).then_some(found)
 }
 
 /// The diagnosis of all measured windows of a run together; `None` without samples of the server's counters in them.

@@ -30,7 +30,7 @@ const LEAST_DEVIATION: f64 = 0.1;
 const MAD_SCALE: f64 = 1.4826;
 
 /// Figures that can tell why a second was slow, by the start of their names: not those that follow from the load itself.
-const TELLING: [&str; 24] = [
+const TELLING: [&str; 28] = [
     "host.cpu.steal_share",
     "host.cpu.iowait_share",
     "host.cpu.busy_share",
@@ -46,6 +46,10 @@ const TELLING: [&str; 24] = [
     "host.tcp.",
     "server.throttled_share",
     "server.threads_waiting_for_cpu",
+    "server.run_queue_us",
+    "server.memory.swap_bytes",
+    "server.waits.",
+    "host.softirqs",
     "server.connections_per_s",
     "server.tmp_disk_tables_per_s",
     "server.opened_tables_per_s",

@@ -138,6 +138,7 @@ pub(crate) fn summarise_step(record: &RunRecord, number: usize, step: &StepPlan)
         },
         spikes: spikes::of_step(&transaction.name, &windows, &beside),
         diagnosis: beside::diagnose_step(&beside),
+        details: beside::details_of(&beside),
         steady: interval::steadiness(&transactions, &widths_s).steady,
         warnings: Vec::new(),
         extra: Map::new(),

@@ -4,6 +4,7 @@
 //! interval to tell how long it held.
 
 mod budget;
+pub mod pooled;
 mod rule;
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ use indexmap::IndexMap;
 use mydyno_model::diagnosis::{Bottleneck, Diagnosis, Evidence, NotSaid};
 use mydyno_model::document::Header;
 use mydyno_model::facts::{Fact, FactSet, Status};
-use mydyno_model::watch::WatchInterval;
+use mydyno_model::watch::{StatementFigures, WatchInterval};
 use time::OffsetDateTime;
 
 use crate::expr::{Expr, Value, evaluate};
@@ -25,12 +26,17 @@ pub fn diagnose(rules: &Rules, intervals: &[WatchInterval]) -> Diagnosis {
     let means = means(intervals);
     let whole = Facts::of(&means, rules);
     let each: Vec<Facts> = intervals.iter().map(|interval| Facts::of(&interval.figures, rules)).collect();
+    let statements = most_of_the_time(intervals, &means);
     let (mut bottlenecks, mut not_said) = (Vec::new(), Vec::new());
     for rule in rules.iter() {
         match whole.said(rule) {
             Said::No => {}
             Said::Contradicted(why) => not_said.push(NotSaid { id: rule.written.id.clone(), why }),
-            Said::Yes(share) => bottlenecks.push((rule, bottleneck(rule, share, &whole, &each))),
+            Said::Yes(share) => {
+                let found = bottleneck(rule, share, &whole, &each);
+                let statements = if rule.written.statements { statements.clone() } else { Vec::new() };
+                bottlenecks.push((rule, Bottleneck { statements, ..found }));
+            }
         }
     }
     // A client that is slow is news only where the server is not.
@@ -72,6 +78,24 @@ fn means(intervals: &[WatchInterval]) -> IndexMap<String, f64> {
     sums.into_iter().map(|(name, (sum, over_s))| (name.to_owned(), sum / over_s)).collect()
 }
 
+/// Statements that a bottleneck names, and the part of the time that each has at least.
+const MOST_STATEMENTS: usize = 3;
+const LEAST_PART: f64 = 0.1;
+
+/// The statements with most of the time; none where those that the server counts take less than half of the running sessions'
+/// time, as where it counts no prepared ones.
+fn most_of_the_time(intervals: &[WatchInterval], means: &IndexMap<String, f64>) -> Vec<StatementFigures> {
+    let mut found = pooled::statements(intervals);
+    let all: f64 = found.iter().map(|statement| statement.threads).sum();
+    let running = means.get("server.threads_running").copied().unwrap_or(f64::INFINITY);
+    if all < 0.5 * running {
+        return Vec::new();
+    }
+    found.retain(|statement| statement.threads >= LEAST_PART * all);
+    found.truncate(MOST_STATEMENTS);
+    found
+}
+
 fn bottleneck(rule: &Rule, share: f64, whole: &Facts, each: &[Facts]) -> Bottleneck {
     let held = each.iter().filter(|facts| matches!(facts.said(rule), Said::Yes(_))).count();
     let value = |name: &String| {
@@ -84,6 +108,7 @@ fn bottleneck(rule: &Rule, share: f64, whole: &Facts, each: &[Facts]) -> Bottlen
         share,
         held: held as f64 / each.len().max(1) as f64,
         evidence: rule.written.evidence.iter().filter_map(value).collect(),
+        statements: Vec::new(),
         next: rule.written.next.clone(),
         claims: rule.written.claims.clone(),
         experiment: rule.written.experiment.clone(),

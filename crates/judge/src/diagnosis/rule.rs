@@ -32,6 +32,9 @@ pub struct Written {
     pub share: String,
     /// Figures that are shown as evidence, where they are known.
     pub evidence: Vec<String>,
+    /// Whether statements cause it, so that those with the most time are named.
+    #[serde(default)]
+    pub statements: bool,
     /// What to do next.
     pub next: String,
     /// Claims of the audit that concern it.

@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use mydyno_model::document::Header;
+use mydyno_model::watch::WaitFigures;
 use time::macros::datetime;
 
 use super::*;
@@ -177,4 +178,65 @@ fn mistakes_of_a_rule_are_named() {
         "{text:?}"
     );
     assert!(Rule::read("diagnosis/x.toml", "id = 3").is_err());
+}
+
+/// A statement with so many threads in it, in so many statements a second that examine so many rows.
+fn statement(digest: &str, threads: f64, per_s: f64, rows: f64) -> StatementFigures {
+    StatementFigures {
+        digest: digest.to_owned(),
+        schema: None,
+        text: Some(format!("SELECT {digest}")),
+        threads,
+        statements_per_s: per_s,
+        statement_us: Some(1e6 * threads / per_s),
+        lock_threads: None,
+        rows_examined: Some(rows),
+        rows_used: None,
+        tmp_disk_tables_per_s: None,
+        errors_per_s: None,
+    }
+}
+
+#[test]
+fn waits_and_statements_are_means_over_the_intervals_in_which_they_were_read() {
+    let mut all = vec![interval(&[]), interval(&[]), interval(&[])];
+    let wait = |event: &str, threads, waits_per_s| WaitFigures {
+        event: event.to_owned(),
+        threads,
+        waits_per_s,
+        wait_us: None,
+    };
+    all[0].waits = vec![wait("a", 1.0, 10.0)];
+    all[2].waits = vec![wait("b", 3.0, 100.0), wait("a", 2.0, 20.0)];
+    all[0].statements = vec![statement("x", 4.0, 100.0, 10.0)];
+    all[2].statements = vec![statement("x", 2.0, 300.0, 50.0), statement("y", 1.0, 1.0, 1.0)];
+    let waits = pooled::waits(&all);
+    let found: Vec<(&str, f64, f64)> =
+        waits.iter().map(|w| (w.event.as_str(), w.threads, w.waits_per_s)).collect();
+    assert_eq!(found, [("a", 1.5, 15.0), ("b", 1.5, 50.0)]);
+    assert_eq!(waits[0].wait_us, Some(1e5));
+    let statements = pooled::statements(&all);
+    assert_eq!(statements[0].digest, "x");
+    assert_eq!((statements[0].threads, statements[0].statements_per_s), (3.0, 200.0));
+    assert_eq!(statements[0].rows_examined, Some(40.0), "weighted by the statements");
+    assert_eq!(statements[0].statement_us, Some(15_000.0));
+    assert_eq!(statements[1].threads, 0.5);
+}
+
+#[test]
+fn a_row_lock_names_the_statements_that_wait_unless_the_server_counts_too_few() {
+    let rules = rules();
+    let locked = [("innodb.row_lock_waiting", 6.5), ("server.threads_running", 8.0)];
+    let mut seen = interval(&locked);
+    seen.statements =
+        vec![statement("x", 6.0, 100.0, 1.0), statement("y", 1.5, 9.0, 1.0), statement("z", 0.1, 9.0, 1.0)];
+    let named = |seen: &WatchInterval| -> Vec<String> {
+        let found = diagnose(&rules, std::slice::from_ref(seen));
+        assert_eq!(found.bottlenecks[0].id, "row-lock.waits");
+        found.bottlenecks[0].statements.iter().map(|s| s.digest.clone()).collect()
+    };
+    assert_eq!(named(&seen), ["x", "y"]);
+    seen.statements.truncate(0);
+    seen.statements.push(statement("begin", 0.1, 900.0, 0.0));
+    assert!(named(&seen).is_empty());
 }

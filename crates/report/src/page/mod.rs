@@ -15,6 +15,9 @@ use crate::RunView;
 use crate::budget;
 use crate::chart::{Chart, data_block};
 use crate::charts;
+use crate::details;
+use crate::sheet::Sheet;
+use crate::table::Table;
 use crate::text::html as esc;
 
 /// The whole page.
@@ -30,6 +33,7 @@ pub fn page(runs: &[RunView<'_>]) -> String {
         Section { id: "bottlenecks", title: "Bottlenecks", html: warnings::bottlenecks(runs) },
         Section { id: "budget", title: "Where the time went", html: time_budget(runs) },
         Section { id: "spikes", title: "Slow seconds", html: spikes(runs) },
+        Section { id: "details", title: "InnoDB, waits and statements", html: details(runs) },
         Section { id: "time", title: "Over time", html: figures(&time, "wide") },
         Section {
             id: "latency",
@@ -73,6 +77,32 @@ fn time_budget(runs: &[RunView<'_>]) -> Markup {
             (budget::bars(run))
         }
     }
+}
+
+/// InnoDB, waits and statements of each step.
+fn details(runs: &[RunView<'_>]) -> Markup {
+    html! {
+        @for (n, run) in runs.iter().enumerate() {
+            @let tables = details::tables(run);
+            @if !tables.is_empty() {
+                (run_heading(runs, n))
+                @for titled in &tables {
+                    (table_of(&titled.sheet).html())
+                    p.note { (titled.about) }
+                    "\n"
+                }
+            }
+        }
+    }
+}
+
+/// A sheet as a table of the page.
+fn table_of(sheet: &Sheet) -> Table {
+    let mut table = Table::new(sheet.columns.iter().map(|column| column.head.clone()));
+    for row in 0..sheet.rows() {
+        table.row(sheet.columns.iter().map(|column| column.cells[row].clone()));
+    }
+    table
 }
 
 fn spikes(runs: &[RunView<'_>]) -> Markup {

@@ -4,7 +4,7 @@ use mydyno_model::diagnosis::{DiagnosedBudget, Diagnosis};
 use mydyno_model::profile::TimeClass;
 use mydyno_model::text;
 use mydyno_model::units::{show_bytes, show_seconds, show_us, three_digits};
-use mydyno_model::watch::WatchInterval;
+use mydyno_model::watch::{StatementFigures, WatchInterval};
 
 /// Columns of the time that begins a block; the other lines are indented by as many.
 const MARGIN: usize = 10;
@@ -95,6 +95,13 @@ pub fn diagnosis(diagnosis: &Diagnosis, width: usize) -> String {
             .collect();
         for line in filled(&evidence.join(" · "), width.saturating_sub(4)) {
             out.push_str(&format!("    {line}\n"));
+        }
+        for sql in &found.statements {
+            let words = format!("Statement: {}", statement(sql));
+            out.push_str(&format!(
+                "    {}\n",
+                words.chars().take(width.saturating_sub(4)).collect::<String>()
+            ));
         }
         for line in filled(&format!("Next: {}", found.next), width.saturating_sub(4)) {
             out.push_str(&format!("    {line}\n"));
@@ -317,7 +324,9 @@ impl Figures<'_> {
             rate("redo buffer waits", "innodb.redo_waits_per_s"),
             rate("binlog group commits", "server.binlog.group_commits_per_s"),
             rate("row-lock waits", "innodb.row_lock_waits_per_s"),
-            waiting.map(|n| format!("waiting for row locks {}", three_digits(n))),
+            waiting
+                .filter(|n| *n >= SHOWN_THREADS)
+                .map(|n| format!("waiting for row locks {}", three_digits(n))),
             rate("deadlocks", "innodb.deadlocks_per_s"),
             self.get("innodb.history_length").map(|n| format!("history {}", count(n))),
             self.some("innodb.latch_waiting").map(|n| format!("waiting for latches {n}")),
@@ -345,17 +354,7 @@ impl Figures<'_> {
     /// The statements that took the most time, in an interval in which that was read.
     fn statements(&self, width: usize) -> Vec<String> {
         let shown = self.0.statements.iter().filter(|sql| sql.threads >= SHOWN_THREADS).take(MOST_SHOWN);
-        let words = shown.map(|sql| {
-            let mean = sql.statement_us.map(|us| format!(" of {}", show_us(us))).unwrap_or_default();
-            let words = text::line(sql.text.as_deref().unwrap_or(&sql.digest));
-            let all = format!(
-                "{} threads · {}/s{mean} · {words}",
-                three_digits(sql.threads),
-                count(sql.statements_per_s)
-            );
-            all.chars().take(width.max(40)).collect()
-        });
-        words.collect()
+        shown.map(|sql| statement(sql).chars().take(width.max(40)).collect()).collect()
     }
 
     fn replication(&self) -> Vec<Option<String>> {
@@ -387,6 +386,13 @@ impl Figures<'_> {
             (self.0.missed > 0).then(|| format!("{} samples missed", self.0.missed)),
         ]
     }
+}
+
+/// A statement with its time, and its text without literals.
+fn statement(sql: &StatementFigures) -> String {
+    let mean = sql.statement_us.map(|us| format!(" of {}", show_us(us))).unwrap_or_default();
+    let words = text::line(sql.text.as_deref().unwrap_or(&sql.digest));
+    format!("{} threads · {}/s{mean} · {words}", three_digits(sql.threads), count(sql.statements_per_s))
 }
 
 fn percent(share: f64) -> String {
