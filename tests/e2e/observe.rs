@@ -26,6 +26,8 @@ fn a_bench_has_the_budget_of_each_step_in_every_form_and_keeps_the_stacks() {
         "bench",
         "hot_row",
         "--sandbox",
+        "--set",
+        "performance_schema=ON",
         "--connections",
         "2,12",
         "--no-shuffle",
@@ -45,6 +47,9 @@ fn a_bench_has_the_budget_of_each_step_in_every_form_and_keeps_the_stacks() {
     }
     let steps = summary["steps"].as_array().unwrap();
     for step in steps {
+        let details = &step["details"];
+        assert!(details["figures"]["innodb.transactions"].as_f64().unwrap() >= 0.0, "{details}");
+        assert!(!details["waits"].as_array().unwrap().is_empty(), "{details}");
         let budget = &step["diagnosis"]["budget"];
         assert!((sum_of_shares(budget) - 1.0).abs() < 1e-9, "{budget}");
         assert!(budget["captures"].as_u64().unwrap() >= 1, "{budget}");
@@ -62,10 +67,14 @@ fn a_bench_has_the_budget_of_each_step_in_every_form_and_keeps_the_stacks() {
     let text = home.fine(&["report", out]);
     assert!(text.contains("where the time went") && text.contains("on a CPU, in the server"), "{text}");
     let markdown = home.fine(&["report", out, "--markdown"]);
-    assert!(markdown.contains("## Where the time went"), "{markdown}");
+    for title in ["## Where the time went", "## InnoDB", "## Waits"] {
+        assert!(markdown.contains(title), "{title}: {markdown}");
+    }
     let page = home.fine(&["report", out, "--html"]);
     assert!(
-        page.contains("id=\"budget\"") && page.contains("<title>on a CPU, in the server"),
+        page.contains("id=\"budget\"")
+            && page.contains("id=\"details\"")
+            && page.contains("<title>on a CPU, in the server"),
         "no budget in the page"
     );
     // The samples of a bench are a watch, which then has the same figures.

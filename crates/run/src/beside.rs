@@ -46,6 +46,9 @@ pub fn diagnose_step(intervals: &[WatchInterval]) -> Option<StepDiagnosis> {
 /// Figures that the summary of a step has the means of, by the start of their names.
 const KEPT: [&str; 3] = ["innodb.", "server.waits.", "server.replica."];
 
+/// The part of the running sessions that the counted statements explain at least where they are kept.
+const LEAST_COUNTED: f64 = 0.1;
+
 /// What the server told in the intervals of a step; `None` where it told nothing of InnoDB, waits and statements.
 pub fn details_of(intervals: &[WatchInterval]) -> Option<ServerDetails> {
     let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
@@ -59,8 +62,15 @@ pub fn details_of(intervals: &[WatchInterval]) -> Option<ServerDetails> {
         }
     }
     let figures = sums.into_iter().map(|(name, (sum, over_s))| (name.to_owned(), sum / over_s)).collect();
-    let found =
-        ServerDetails { figures, waits: pooled::waits(intervals), statements: pooled::statements(intervals) };
+    let running = intervals.iter().filter_map(|i| i.figures.get("server.threads_running")).copied();
+    let (sum, count) = running.fold((0.0, 0.0), |(sum, count), running| (sum + running, count + 1.0));
+    let mut statements = pooled::statements(intervals);
+    // Where the server counts no prepared statements, those that are left are mydyno's own.
+    let counted: f64 = statements.iter().map(|statement| statement.threads).sum();
+    if counted * count < LEAST_COUNTED * sum {
+        statements.clear();
+    }
+    let found = ServerDetails { figures, waits: pooled::waits(intervals), statements };
     let is_empty = found.figures.is_empty() && found.waits.is_empty() && found.statements.is_empty();
     (!is_empty).then_some(found)
 }
