@@ -18,6 +18,10 @@ levers = ["workload.pattern=overwrite"]
 [treatment]
 levers = ["workload.pattern=append"]
 
+[curve]
+lever = "workload.pattern"
+levels = ["overwrite", "preallocated", "append"]
+
 [load]
 probe = "fsync"
 
@@ -47,7 +51,7 @@ warmup = "0s"
 "#;
 
 #[test]
-fn a_probe_is_the_load_of_an_experiment_without_a_server() {
+fn a_probe_is_the_load_of_an_experiment_without_a_server_and_a_curve_has_all_its_values() {
     let home = Home::new();
     let (file, out) = (home.path().join("append.toml"), home.path().join("out"));
     std::fs::write(&file, PROBE).unwrap();
@@ -62,11 +66,17 @@ fn a_probe_is_the_load_of_an_experiment_without_a_server() {
         verdict["responses"].as_array().unwrap().iter().map(|r| r["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["per_s", "p50_us", "p95_us", "p99_us"]);
     assert!(verdict.get("failures").is_none(), "{verdict:#}");
+    let points = verdict["curve"]["points"].as_array().unwrap();
+    let arms: Vec<&str> = points.iter().map(|point| point["arm"].as_str().unwrap()).collect();
+    assert_eq!(arms, ["baseline", "level1", "treatment"]);
+    assert!(points.iter().all(|point| point["mean"].as_f64() > Some(0.0)), "{verdict:#}");
     for slice in lines(&out.join("slices.jsonl")) {
         assert!(slice["figures"]["per_s"].as_f64().unwrap() > 0.0, "{slice}");
     }
     let again = home.fine(&["report", &out.display().to_string()]);
-    assert!(again.contains("workload.pattern=append"), "{again}");
+    assert!(again.contains("workload.pattern=preallocated: "), "{again}");
+    let page = std::fs::read_to_string(out.join("verdict.html")).unwrap();
+    assert!(page.contains("<polyline"), "{page}");
     for (args, says) in
         [(&["--rows"][..], "a probe needs no server"), (&["--duet"], "a probe needs no server")]
     {

@@ -31,11 +31,38 @@ pub enum Role {
     Treatment,
     /// A second copy of the baseline, with a start and data of its own: it differs from the baseline by noise alone.
     Again,
+    /// Another value of the lever of a curve, as are the following.
+    Level1,
+    /// Another value.
+    Level2,
+    /// Another value.
+    Level3,
+    /// Another value.
+    Level4,
+    /// Another value.
+    Level5,
+    /// Another value.
+    Level6,
+    /// Another value.
+    Level7,
+    /// Another value.
+    Level8,
 }
 
 impl Role {
-    /// All roles, in the order of documents.
+    /// The roles of every experiment, in the order of documents.
     pub const ALL: [Self; 3] = [Self::Baseline, Self::Treatment, Self::Again];
+    /// The roles of further values of a curve's lever.
+    pub const LEVELS: [Self; 8] = [
+        Self::Level1,
+        Self::Level2,
+        Self::Level3,
+        Self::Level4,
+        Self::Level5,
+        Self::Level6,
+        Self::Level7,
+        Self::Level8,
+    ];
 
     /// Its name in documents, as in `baseline`.
     pub const fn name(self) -> &'static str {
@@ -43,7 +70,20 @@ impl Role {
             Self::Baseline => "baseline",
             Self::Treatment => "treatment",
             Self::Again => "again",
+            Self::Level1 => "level1",
+            Self::Level2 => "level2",
+            Self::Level3 => "level3",
+            Self::Level4 => "level4",
+            Self::Level5 => "level5",
+            Self::Level6 => "level6",
+            Self::Level7 => "level7",
+            Self::Level8 => "level8",
         }
+    }
+
+    /// Whether the arm is the baseline or its second copy.
+    pub const fn is_baseline(self) -> bool {
+        matches!(self, Self::Baseline | Self::Again)
     }
 }
 
@@ -169,6 +209,9 @@ pub struct Design {
     pub blocks_per_start: usize,
     /// The run table, in order.
     pub rows: Vec<Row>,
+    /// The levels of a curve; absent for two arms.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub curve: Option<CurveDesign>,
     /// The claim that it proves; absent for a comparison of the user's own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub claim: Option<String>,
@@ -300,6 +343,53 @@ pub struct Threat {
     pub next_step: String,
 }
 
+/// One value of the lever, and the arm that has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CurveLevel {
+    /// The value.
+    pub value: String,
+    /// The arm.
+    pub arm: Role,
+}
+
+/// The levels of a design.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CurveDesign {
+    /// The lever.
+    pub lever: String,
+    /// Its values in the order of the curve.
+    pub levels: Vec<CurveLevel>,
+}
+
+/// What was measured at one value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// The value.
+    pub value: String,
+    /// The arm.
+    pub arm: Role,
+    /// Geometric mean of the response over the slices; absent where none was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    /// Ratio to the baseline of the same blocks; absent for the baseline itself, and where nothing was measured. The intervals of
+    /// all values hold together with a probability of 95 %.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect_ratio: Option<Estimate>,
+}
+
+/// The curve of a verdict, for the response that decides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    /// The lever.
+    pub lever: String,
+    /// The response, as in `transactions_per_s`.
+    pub response: String,
+    /// Its unit, as in `1/s`.
+    pub unit: String,
+    /// The values in the order of the curve.
+    pub points: Vec<CurvePoint>,
+}
+
 /// `verdict.json`: what an experiment says, and how well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
@@ -358,6 +448,9 @@ pub struct Verdict {
     /// Share of the time up to the end of the last slice that neither warmed up a server nor measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub overhead: Option<f64>,
+    /// The response that decides at all values of a lever; absent for two arms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
     /// The probe that was the load; absent where servers were loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<String>,

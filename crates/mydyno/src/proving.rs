@@ -197,8 +197,12 @@ pub fn tell(verdict: &Verdict, ui: &Ui) {
 fn plan(comparison: &Comparison, args: &ProvingArgs) -> Vec<String> {
     let (design, shape) = (&comparison.design, comparison.shape);
     let mut lines = vec![design.question.clone()];
-    let arms = design.arms.iter().filter(|arm| arm.role != Role::Again);
+    let arms = design.arms.iter().filter(|arm| [Role::Baseline, Role::Treatment].contains(&arm.role));
     lines.extend(arms.map(|arm| format!("  {:<10} {}", arm.role.name(), arm.label())));
+    if let Some(curve) = &design.curve {
+        let values: Vec<&str> = curve.levels.iter().map(|level| level.value.as_str()).collect();
+        lines.push(format!("  {:<10} {}={}", "curve", curve.lever, values.join(", ")));
+    }
     let slice_s = design.slice_s;
     lines.push(match design.mode {
         Mode::Alternate => format!(
@@ -223,8 +227,9 @@ fn plan(comparison: &Comparison, args: &ProvingArgs) -> Vec<String> {
             shape.starts * shape.blocks_per_start
         ),
         Mode::Rows => format!(
-            "One private server at a time; {} blocks of three rows, each with a start of its own and {slice_s} s measured.",
-            shape.starts
+            "One private server at a time; {} blocks of {} rows, each with a start of its own and {slice_s} s measured.",
+            shape.starts,
+            design.arms.len()
         ),
     });
     let disk = show_bytes(comparison.disk_bytes() as f64);

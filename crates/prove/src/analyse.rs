@@ -99,6 +99,26 @@ impl Ratios {
     }
 }
 
+impl Ratios {
+    /// Log ratios of any arm over the baseline of the same block: the start of each block, and the log ratio.
+    pub fn to_baseline(slices: &[Slice], measure: &Measure, arm: Role) -> Vec<(usize, f64)> {
+        let mut blocks: BTreeMap<(usize, usize), [Option<f64>; 2]> = BTreeMap::new();
+        for slice in slices.iter().filter(|slice| slice.failed.is_none()) {
+            let value = (measure.of)(slice).filter(|value| value.is_finite() && *value > 0.0);
+            let block = blocks.entry((slice.row.start, slice.row.block)).or_default();
+            match slice.row.arm {
+                Role::Baseline => block[0] = value,
+                role if role == arm => block[1] = value,
+                _ => {}
+            }
+        }
+        let ratio = |((start, _), [baseline, of_arm]): ((usize, usize), [Option<f64>; 2])| {
+            Some((start, (of_arm? / baseline?).ln()))
+        };
+        blocks.into_iter().filter_map(ratio).collect()
+    }
+}
+
 /// One value for each unit, in the order of measurement: for starts the mean of their blocks.
 pub fn units(ratios: &[(usize, f64)], unit: Unit) -> Vec<f64> {
     match unit {
@@ -120,6 +140,22 @@ pub fn effect_at(units: &[f64], schedule: &Schedule) -> Estimate {
     schedule.interval(&effect).unwrap_or_else(|| {
         Estimate::without_interval(effect.mean.exp(), "no look is due after so many units")
     })
+}
+
+/// The effect with the interval of the look that is due, else with that of a single look at this level, provisional: an
+/// experiment that ended between looks.
+pub fn effect_or_provisional(units: &[f64], unit: Unit, schedule: Option<&Schedule>, level: f64) -> Estimate {
+    if let Some(schedule) = schedule.filter(|schedule| schedule.significance(units.len()).is_some()) {
+        return effect_at(units, schedule);
+    }
+    let estimate = LogEffect::of(units).ratio_t(level);
+    match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => {
+            let method = format!("t over {}, between planned looks: provisional", unit.plural());
+            Estimate::provisional(estimate.value, low, high, method)
+        }
+        _ => estimate,
+    }
 }
 
 /// Bound of the mean of `units.len()` units that differ by chance alone, in 95 of 100 experiments, as a share: units of

@@ -158,11 +158,12 @@ pub(crate) fn plan_errors<E: ToString>(who: &str, errors: &[E]) -> Vec<ProveErro
 
 /// The times of an experiment with these arms: a probe has no server to start and to warm up, but files to make.
 pub(crate) fn times(times: Times, arms: &[ArmPlan]) -> Times {
+    let times = Times { further_arms: arms.len().saturating_sub(Role::ALL.len()), ..times };
     let probes = arms.iter().filter_map(|arm| match &arm.load {
         ArmLoad::Workload(_) => None,
         ArmLoad::Probe(probing) => Some(probing.set_up_s()),
     });
-    probes.fold(times, Times::of_probe)
+    times.of_probe(&probes.collect::<Vec<f64>>())
 }
 
 /// Kernel settings that the arms change, each once.

@@ -5,7 +5,7 @@ use mydyno_model::experiment::definition::Mode;
 use crate::analyse::Unit;
 use crate::error::ProveError;
 
-/// Arms that are measured in each block: baseline, treatment, and the baseline's second copy.
+/// Arms of every block: baseline, treatment, and the baseline's second copy.
 const ARMS: f64 = 3.0;
 /// Opening connections and waiting for the last answers of a slice, in seconds, as measured with 16 to 64 connections.
 pub(crate) const TURN_S: f64 = 0.1;
@@ -35,25 +35,41 @@ pub struct Times {
     pub start_s: f64,
     /// Preparing each slice, beside opening connections.
     pub set_up_s: f64,
+    /// Arms beyond baseline, treatment and the baseline's second copy.
+    pub further_arms: usize,
 }
 
 impl Times {
     /// One block: a slice of each arm, or one slice of two arms at the same time.
     fn block_s(&self, mode: Mode) -> f64 {
-        let slices = if mode == Mode::Duet { 1.0 } else { ARMS };
+        let slices = if mode == Mode::Duet { 1.0 } else { self.arms() };
         slices * (self.slice_s + self.settle_s + TURN_S + self.set_up_s)
     }
 
-    /// The same for a probe, which needs no server, and this many seconds to prepare a slice at most.
+    /// Arms that are measured in each block.
+    fn arms(&self) -> f64 {
+        ARMS + self.further_arms as f64
+    }
+
+    /// The same for a probe, which needs no server, and these seconds to prepare a slice of each arm. Without arms of a
+    /// probe nothing changes.
     #[must_use]
-    pub(crate) fn of_probe(self, set_up_s: f64) -> Self {
-        Self { warmup_s: 0.0, start_s: 0.0, set_up_s: self.set_up_s.max(set_up_s), ..self }
+    pub(crate) fn of_probe(self, set_up_s: &[f64]) -> Self {
+        match set_up_s {
+            [] => self,
+            all => Self {
+                warmup_s: 0.0,
+                start_s: 0.0,
+                set_up_s: all.iter().sum::<f64>() / all.len() as f64,
+                ..self
+            },
+        }
     }
 
     /// One start with this many blocks.
     fn start_with_s(&self, blocks: usize, mode: Mode) -> f64 {
         // In place there is one server; otherwise each arm has its own, at the same time or one after the other.
-        let servers = if mode == Mode::InPlace { 1.0 } else { ARMS };
+        let servers = if mode == Mode::InPlace { 1.0 } else { self.arms() };
         servers * (self.start_s + self.warmup_s) + blocks as f64 * self.block_s(mode)
     }
 
@@ -111,8 +127,14 @@ mod tests {
 
     use super::*;
 
-    const TIMES: Times =
-        Times { slice_s: 1.0, settle_s: 0.25, warmup_s: 3.0, start_s: START_S, set_up_s: 0.0 };
+    const TIMES: Times = Times {
+        slice_s: 1.0,
+        settle_s: 0.25,
+        warmup_s: 3.0,
+        start_s: START_S,
+        set_up_s: 0.0,
+        further_arms: 0,
+    };
 
     #[test]
     fn a_long_budget_has_five_starts_and_a_short_one_three() {

@@ -7,9 +7,11 @@ use mydyno_host::{Host, Reservation, restore};
 use mydyno_levers::LeverSet;
 use mydyno_model::Header;
 use mydyno_model::change::RestoreState;
-use mydyno_model::experiment::definition::{Job, LoadDefinition, Mode, Published};
+use mydyno_model::experiment::definition::{CurveDefinition, Job, LoadDefinition, Mode, Published};
 use mydyno_model::experiment::price::CrashCost;
-use mydyno_model::experiment::{Arm, Asks, Design, Finding, LeverLevel, Role, Row, Slice, Verdict, labels};
+use mydyno_model::experiment::{
+    Arm, Asks, CurveDesign, Design, Finding, LeverLevel, Role, Row, Slice, Verdict, labels,
+};
 use mydyno_run::Cancel;
 use mydyno_sandbox::variable::PrivateServers;
 use mydyno_stats::power::detectable_effect;
@@ -26,7 +28,7 @@ use crate::price::{self, Crashes};
 use crate::servers::server_error;
 use crate::store::Store;
 use crate::users_server::OnServer;
-use crate::{design, duet, survival, verdict};
+use crate::{curve, design, duet, survival, verdict};
 
 mod earlier;
 mod on_server;
@@ -58,6 +60,8 @@ pub struct ComparisonRequest {
     pub treatment: Vec<LeverLevel>,
     /// Levers of all arms.
     pub set_up: Vec<LeverLevel>,
+    /// Further values of a lever that both arms set.
+    pub curve: Option<CurveDefinition>,
     /// Whether equal arms are intended: an experiment that compares a server with itself.
     pub equal_arms: bool,
     /// How the arms share machine and time.
@@ -142,7 +146,13 @@ impl Comparison {
             warmup_s: times.warmup_s,
             starts: shape.starts,
             blocks_per_start: shape.blocks_per_start,
-            rows: table(wanted.mode, shape, wanted.seed),
+            rows: table(
+                &arms.iter().map(|arm| arm.arm.role).collect::<Vec<_>>(),
+                wanted.mode,
+                shape,
+                wanted.seed,
+            ),
+            curve: curve_of(wanted).transpose().map_err(|why| vec![ProveError::Curve { why }])?,
             claim: wanted.claim.clone(),
             published: wanted.published.clone(),
             stand_in: wanted.stand_in.clone(),
@@ -337,11 +347,11 @@ pub struct RunOptions<'a> {
 }
 
 /// The run table for a mode.
-fn table(mode: Mode, shape: Shape, seed: u64) -> Vec<Row> {
+fn table(arms: &[Role], mode: Mode, shape: Shape, seed: u64) -> Vec<Row> {
     match mode {
         Mode::Duet => design::duets(shape.starts, shape.blocks_per_start, seed),
         Mode::Alternate | Mode::InPlace | Mode::Rows => {
-            design::table(shape.starts, shape.blocks_per_start, seed)
+            design::table_of(arms, shape.starts, shape.blocks_per_start, seed)
         }
     }
 }
@@ -357,14 +367,31 @@ pub(crate) fn put_back_what_a_kill_left(host: &Host, tell: &mut dyn FnMut(String
     Ok(())
 }
 
-/// The arms, in the order of [`Role::ALL`].
+/// The roles of arms.
+fn roles(arms: &[Arm]) -> Vec<Role> {
+    arms.iter().map(|arm| arm.role).collect()
+}
+
+/// The levels of the curve, if there is one.
+fn curve_of(wanted: &ComparisonRequest) -> Option<Result<CurveDesign, String>> {
+    wanted.curve.as_ref().map(|curve| curve::levels(curve, &wanted.baseline, &wanted.treatment))
+}
+
+/// The arms, in the order of [`Role::ALL`], those of further levels last.
 fn arms(wanted: &ComparisonRequest, now: OffsetDateTime) -> Result<Vec<ArmPlan>, Vec<ProveError>> {
     let (mut arms, mut problems) = (Vec::new(), Vec::new());
-    for role in Role::ALL {
-        let own = if role == Role::Treatment { &wanted.treatment } else { &wanted.baseline };
+    let curve = curve_of(wanted).transpose().map_err(|why| vec![ProveError::Curve { why }])?;
+    let all = Role::ALL.map(|role| {
+        (role, if role == Role::Treatment { wanted.treatment.clone() } else { wanted.baseline.clone() })
+    });
+    let further = curve.iter().flat_map(|curve| {
+        let of_level = curve.levels.iter().filter(|level| Role::LEVELS.contains(&level.arm));
+        of_level.map(|level| (level.arm, curve::levers(&wanted.baseline, &curve.lever, &level.value)))
+    });
+    for (role, own) in all.into_iter().chain(further) {
         let common =
             Common { set_up: &wanted.set_up, load: &wanted.load, slice_s: wanted.times.slice_s, now };
-        match arm(role, role.name(), own, &common) {
+        match arm(role, role.name(), &own, &common) {
             Ok(mut arm) => {
                 arm.arm.jobs = own_jobs(wanted, role);
                 arms.push(arm);
@@ -395,6 +422,10 @@ fn crashes_s(arms: &[ArmPlan]) -> f64 {
 fn check_mode(mode: Mode, arms: &[ArmPlan]) -> Result<(), ProveError> {
     if mode != Mode::InPlace && arms.iter().any(|arm| arm.loaded().is_none()) {
         return Err(ProveError::ProbeMode);
+    }
+    if arms.len() > Role::ALL.len() && matches!(mode, Mode::Alternate | Mode::Duet) {
+        let why = "its servers would all be up at the same time: use --mode rows, or in-place".to_owned();
+        return Err(ProveError::Curve { why });
     }
     match mode {
         Mode::Rows => Ok(()),

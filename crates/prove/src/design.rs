@@ -5,7 +5,7 @@
 //! seeds and page placement, which all slices of this start share.
 
 use mydyno_model::experiment::definition::Mode;
-use mydyno_model::experiment::{Role, Row};
+use mydyno_model::experiment::{Design, Role, Row};
 use mydyno_stats::rng::Rng;
 
 use crate::budget::DUETS;
@@ -24,13 +24,18 @@ pub fn start_order(start: usize, seed: u64) -> [Role; 3] {
 /// Label of the random stream of the order of slices.
 const ORDER: u64 = u64::from_be_bytes(*b"alternat");
 
-/// The table of `starts` × `blocks` blocks with one slice of each arm.
+/// The table of `starts` × `blocks` blocks with one slice of each of the three arms.
 pub fn table(starts: usize, blocks: usize, seed: u64) -> Vec<Row> {
+    table_of(&Role::ALL, starts, blocks, seed)
+}
+
+/// The same with one slice of each of these arms.
+pub fn table_of(arms: &[Role], starts: usize, blocks: usize, seed: u64) -> Vec<Row> {
     let mut rng = Rng::stream(seed, &[ORDER]);
-    let mut rows = Vec::with_capacity(starts * blocks * Role::ALL.len());
+    let mut rows = Vec::with_capacity(starts * blocks * arms.len());
     for start in 0..starts {
         for block in 0..blocks {
-            let mut arms = Role::ALL;
+            let mut arms = arms.to_vec();
             rng.shuffle(&mut arms);
             rows.extend(arms.into_iter().map(|arm| (start, block, arm)));
         }
@@ -66,9 +71,9 @@ pub fn duets(starts: usize, blocks: usize, seed: u64) -> Vec<Row> {
     numbered.map(|(order, (start, block, arm))| Row { order, start, block, arm }).collect()
 }
 
-/// Rows of a complete block.
-pub fn rows_of_block(mode: Mode) -> usize {
-    if mode == Mode::Duet { 2 } else { Role::ALL.len() }
+/// Rows of a complete block of a design.
+pub fn rows_of_block(design: &Design) -> usize {
+    if design.mode == Mode::Duet { 2 } else { design.arms.len() }
 }
 
 #[cfg(test)]

@@ -55,6 +55,12 @@ pub enum ProveError {
         /// The unmet requirements.
         lacks: String,
     },
+    /// The levels of a curve do not fit.
+    #[error("a curve: {why}")]
+    Curve {
+        /// The reason.
+        why: String,
+    },
     /// A probe in a mode that needs servers.
     #[error(
         "a probe needs no server, and so no start of one: its arms are swapped between slices (--mode in-place)"

@@ -59,7 +59,7 @@ pub enum Progress<'a> {
 pub struct Execution<'a> {
     /// The table.
     pub design: &'a Design,
-    /// The arms, in the order of [`Role::ALL`].
+    /// The arms, in the order of [`Role::ALL`], those of further levels last.
     pub arms: &'a [ArmPlan],
     /// The levers that all arms share, for a server whose other levers are swapped in place.
     pub shared: &'a LeverSet,
@@ -97,7 +97,7 @@ pub fn run(
     let mut table =
         Table { execution, store, clock: MonotonicClock::start(), begin_s, slices: execution.before.clone() };
     let design = execution.design;
-    let complete = complete_blocks(&table.slices, design.mode);
+    let complete = complete_blocks(&table.slices, design);
     for start in 0..design.starts {
         let left = |row: &&Row| row.start == start && !complete.contains_key(&(row.start, row.block));
         let rows: Vec<Row> = design.rows.iter().filter(left).copied().collect();
@@ -119,7 +119,7 @@ pub fn run(
 }
 
 /// Blocks that have a slice of each of their arms.
-pub fn complete_blocks(slices: &[Slice], mode: Mode) -> BTreeMap<(usize, usize), usize> {
+pub fn complete_blocks(slices: &[Slice], design: &Design) -> BTreeMap<(usize, usize), usize> {
     let mut arms: BTreeMap<(usize, usize), Vec<Role>> = BTreeMap::new();
     for slice in slices {
         let arms = arms.entry((slice.row.start, slice.row.block)).or_default();
@@ -129,7 +129,7 @@ pub fn complete_blocks(slices: &[Slice], mode: Mode) -> BTreeMap<(usize, usize),
     }
     arms.into_iter()
         .map(|(block, arms)| (block, arms.len()))
-        .filter(|(_, n)| *n == rows_of_block(mode))
+        .filter(|(_, n)| *n == rows_of_block(design))
         .collect()
 }
 
@@ -251,7 +251,7 @@ impl<'a> Table<'a, '_> {
     ) -> Result<bool, ProveError> {
         let mut set: Option<Role> = None;
         for (number, row) in rows.iter().enumerate() {
-            let same = |a: Role, b: Role| a == b || (a != Role::Treatment && b != Role::Treatment);
+            let same = |a: Role, b: Role| a == b || (a.is_baseline() && b.is_baseline());
             let up = servers.of(Role::Baseline);
             let mut refused = None;
             if !set.is_some_and(|set| same(set, row.arm)) {
@@ -261,7 +261,7 @@ impl<'a> Table<'a, '_> {
                 let info = up.and_then(|up| up.info.as_ref());
                 if let Some(Err(error)) = arm.map(|arm| levers.apply(&arm.lever_set, &arm.own, info)) {
                     // A value that the user's server refuses ends the experiment.
-                    if row.arm != Role::Treatment || self.execution.on_server.is_some() {
+                    if row.arm.is_baseline() || self.execution.on_server.is_some() {
                         return Err(lever_error(row.arm, error));
                     }
                     set = None;

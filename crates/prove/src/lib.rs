@@ -11,6 +11,7 @@ pub mod budget;
 pub mod checkup;
 pub mod classes;
 pub mod comparison;
+mod curve;
 pub mod design;
 mod duet;
 mod error;

@@ -109,9 +109,10 @@ impl<'a> Servers<'a> {
         clock: &MonotonicClock,
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), ProveError> {
-        let arms: Vec<&ArmPlan> = arms.into_iter().collect();
+        let mut arms: Vec<&ArmPlan> = arms.into_iter().collect();
         let order = design::start_order(self.start, self.execution.design.seed);
-        let arms = order.into_iter().filter_map(|role| arms.iter().find(|arm| arm.arm.role == role));
+        // Further levels of a curve are started alone.
+        arms.sort_by_key(|arm| order.iter().position(|role| *role == arm.arm.role).unwrap_or(order.len()));
         for arm in arms {
             let role = arm.arm.role;
             let name = self.name(role);
@@ -120,7 +121,7 @@ impl<'a> Servers<'a> {
             match self.make(&Made::of(role.name(), arm, load, &arm.lever_set, &name), clock, watch) {
                 Ok(up) => self.up.push(up),
                 Err(error) if is_interrupted(&error) => return Err(error),
-                Err(error) if role == Role::Treatment || self.is_result(&error) => {
+                Err(error) if !role.is_baseline() || self.is_result(&error) => {
                     let ended_early = started(&error);
                     self.up.push(Up { role, name, info: None, target: Err(error.to_string()), ended_early });
                 }

@@ -16,7 +16,8 @@ use mydyno_stats::sequential::Schedule;
 use serde_json::Map;
 use time::OffsetDateTime;
 
-use crate::analyse::{self, Ratios, Unit, effect_at, noise_floor, units};
+use crate::analyse::{self, Ratios, Unit, effect_at, effect_or_provisional, noise_floor, units};
+use crate::curve;
 use crate::error::ProveError;
 use crate::measure::{Kind, Measure, measure, measures};
 use crate::statement::Question;
@@ -31,22 +32,31 @@ const LOOKS: usize = 8;
 
 /// The looks of a design.
 fn schedule(design: &Design) -> Option<Schedule> {
+    schedule_at(design, LEVEL)
+}
+
+/// The looks of a design with another simultaneous coverage.
+fn schedule_at(design: &Design, level: f64) -> Option<Schedule> {
     let units = match Unit::of(design.mode) {
         Unit::Start => design.starts,
         Unit::Block => design.starts * design.blocks_per_start,
     };
-    looks_up_to(design, units)
+    looks_at(design, units, level)
 }
 
 /// The looks of a design that ends after `units` units: with starts as units after the third and each further one, with
 /// blocks about eight.
 pub(crate) fn looks_up_to(design: &Design, units: usize) -> Option<Schedule> {
+    looks_at(design, units, LEVEL)
+}
+
+fn looks_at(design: &Design, units: usize, level: f64) -> Option<Schedule> {
     let unit = Unit::of(design.mode);
     let every = match unit {
         Unit::Start => 1,
         Unit::Block => units.div_ceil(LOOKS).max(1),
     };
-    Schedule::new(unit.first_look(), every, units, LEVEL).ok()
+    Schedule::new(unit.first_look(), every, units, level).ok()
 }
 
 /// The effect on the deciding response from the slices so far, with the finding; no finding between looks.
@@ -185,6 +195,7 @@ pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: Off
         set_up,
         literature: literature(design),
         overhead: overhead::share(design, slices),
+        curve: curve::of(design, slices, LEVEL, |level| schedule_at(design, level)),
         probe: design.request.probe.clone(),
         under_mutual_load: design.mode == Mode::Duet,
         block_ratios: first.blocks.clone(),
@@ -258,20 +269,7 @@ fn literature(design: &Design) -> Vec<String> {
 
 fn response(measure: &Measure, ratios: &Ratios, unit: Unit, schedule: Option<&Schedule>) -> Response {
     let units = units(&ratios.treatment, unit);
-    let effect_ratio = match schedule {
-        Some(schedule) if schedule.significance(units.len()).is_some() => effect_at(&units, schedule),
-        // An experiment that ended between looks: its interval is that of a single look, which the verdict states.
-        _ => {
-            let estimate = LogEffect::of(&units).ratio_t(LEVEL);
-            match (estimate.low, estimate.high) {
-                (Some(low), Some(high)) => {
-                    let method = format!("t over {}, between planned looks: provisional", unit.plural());
-                    Estimate::provisional(estimate.value, low, high, method)
-                }
-                _ => estimate,
-            }
-        }
-    };
+    let effect_ratio = effect_or_provisional(&units, unit, schedule, LEVEL);
     Response {
         name: measure.name.to_owned(),
         unit: measure.unit.to_owned(),

@@ -86,6 +86,17 @@ pub struct ArmDefinition {
     pub levers: Vec<String>,
 }
 
+/// A curve as the file of an experiment states it. Baseline and treatment set the lever to two of its levels; each other level
+/// is one more arm, which is otherwise the baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CurveDefinition {
+    /// The lever, as in `workload.threads`.
+    pub lever: String,
+    /// Its values in the order of the curve, those of baseline and treatment included.
+    pub levels: Vec<String>,
+}
+
 /// A response, with the question about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -268,6 +279,9 @@ pub struct Definition {
     /// the extent's `slice` is executed several times, `settle` passes before each measurement, and `warmup` is for each class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Classes>,
+    /// More values of a lever that both arms set: a curve, on which baseline and treatment are the named comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<CurveDefinition>,
     /// The load.
     pub load: LoadDefinition,
     /// Jobs beside the load.

@@ -110,6 +110,7 @@ fn shared(args: &Args, problems: &mut Vec<String>) -> Shared {
         warmup_s: seconds("warmup", &args.warmup, 0.0, problems),
         start_s: START_S,
         set_up_s: 0.0,
+        further_arms: 0,
     };
     let budget_s = seconds("budget", &args.budget, 1.0, problems);
     let delta = share("delta", &args.delta, problems);
@@ -153,6 +154,7 @@ fn wanted(args: &Args) -> Result<ComparisonRequest, Failure> {
         baseline,
         treatment,
         set_up,
+        curve: None,
         equal_arms: false,
         mode: match args.duet {
             true => Mode::Duet,

@@ -117,6 +117,8 @@ fn explain(d: &Definition) -> String {
         part("Treatment", &levers(&d.treatment.levers));
     }
     part("Factors, low and high level", &d.factors);
+    let curve = d.curve.iter().map(|curve| format!("{} = {}", curve.lever, curve.levels.join(", ")));
+    part("Curve", &curve.collect::<Vec<_>>());
     part("All arms have", &d.set_up);
     let options = d.load.options.iter().map(|(name, value)| format!("{name} = {value}"));
     let connections = d.load.connections.map(|n| format!("connections = {n}"));

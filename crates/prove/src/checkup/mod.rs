@@ -23,7 +23,7 @@ const FEWEST_BLOCKS: Shape = Shape { starts: 1, blocks_per_start: 8 };
 
 /// Default lengths of the parts of each experiment.
 pub const TIMES: Times =
-    Times { slice_s: 1.0, settle_s: 0.25, warmup_s: 3.0, start_s: START_S, set_up_s: 0.0 };
+    Times { slice_s: 1.0, settle_s: 0.25, warmup_s: 3.0, start_s: START_S, set_up_s: 0.0, further_arms: 0 };
 
 /// Least time for one experiment in seconds.
 pub fn least_s(live: bool, times: &Times) -> f64 {
@@ -99,6 +99,7 @@ pub fn experiment(common: &Common, name: &str, change: &Change, budget_s: f64) -
         baseline,
         treatment,
         set_up,
+        curve: None,
         equal_arms: false,
         mode,
         response: String::new(),

@@ -7,9 +7,10 @@ use mydyno_model::experiment::pooled::Earlier;
 use mydyno_model::experiment::{Design, Role, Slice};
 use time::OffsetDateTime;
 
-use super::{Comparison, ComparisonRequest, arms, crashes_s};
+use super::{Comparison, ComparisonRequest, arms, crashes_s, roles};
 use crate::arm;
 use crate::budget::{self, Shape, Times};
+use crate::curve;
 use crate::error::ProveError;
 use crate::store;
 use crate::{execute, verdict};
@@ -31,7 +32,7 @@ impl Comparison {
     /// As [`Self::resume`]; the table is complete.
     pub fn extend(folder: &Path, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
         let ready = Self::resume(folder, now)?;
-        let complete = execute::complete_blocks(&ready.before, ready.design.mode).len();
+        let complete = execute::complete_blocks(&ready.before, &ready.design).len();
         match complete < ready.design.starts * ready.design.blocks_per_start {
             true => Ok(Self { to_the_end: true, ..ready }),
             false => Err(vec![ProveError::Complete { folder: folder.to_owned() }]),
@@ -58,11 +59,8 @@ impl Comparison {
         });
         design.header = Header::of::<Design>(now);
         design.seed = design.seed.wrapping_add(1);
-        design.rows = super::table(
-            design.mode,
-            Shape { starts: design.starts, blocks_per_start: design.blocks_per_start },
-            design.seed,
-        );
+        let shape = Shape { starts: design.starts, blocks_per_start: design.blocks_per_start };
+        design.rows = super::table(&roles(&design.arms), design.mode, shape, design.seed);
         Self::of(folder, design, Vec::new(), now)
     }
 
@@ -102,6 +100,7 @@ fn of_design(design: &Design) -> ComparisonRequest {
         warmup_s: design.warmup_s,
         start_s: budget::START_S,
         set_up_s: 0.0,
+        further_arms: 0,
     };
     ComparisonRequest {
         name: design.experiment.clone(),
@@ -112,6 +111,7 @@ fn of_design(design: &Design) -> ComparisonRequest {
         set_up: baseline[..shared].to_vec(),
         baseline: baseline[shared..].to_vec(),
         treatment: treatment[shared..].to_vec(),
+        curve: design.curve.as_ref().map(curve::definition),
         equal_arms: true,
         mode: design.mode,
         response: design.response.clone(),

@@ -25,6 +25,11 @@ impl Comparison {
     pub fn on_server(mut self, on: OnServer) -> Result<Self, Vec<ProveError>> {
         let mut reasons: Vec<String> = self.arms.iter().flat_map(|arm| refusals(&arm.lever_set)).collect();
         reasons.extend(refused_jobs(&self.design.jobs));
+        if self.design.curve.is_some() {
+            reasons.push(
+                "a curve has more arms than a user's server is changed for: compare two values".to_owned(),
+            );
+        }
         if let Some(probe) = &self.design.request.probe {
             reasons.push(format!("the probe {probe} needs no server: leave --on-server out"));
         }

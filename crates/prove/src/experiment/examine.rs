@@ -14,17 +14,18 @@ use super::load;
 use super::mistake::{Mistake, place_of};
 use super::probing::probing;
 use crate::measure::{Load, MEASURES, Measure};
-use crate::{budget, factorial, side, survival};
+use crate::{budget, curve, factorial, side, survival};
 
 /// Expected outcomes that may follow from the construction of an experiment, besides the identifiers of threats.
 const OUTCOMES: [&str; 4] = ["supported", "refuted", "not_testable_here", "client-bound"];
 
 /// All mistakes of an experiment.
 pub fn examine(experiment: &Experiment) -> Vec<Mistake> {
-    let mut examiner = Examiner { experiment, mistakes: Vec::new(), set_up_s: None };
+    let mut examiner = Examiner { experiment, mistakes: Vec::new(), set_up_s: Vec::new(), further_arms: 0 };
     examiner.words();
     examiner.claims();
     examiner.arms();
+    examiner.curve();
     examiner.responses();
     examiner.extents();
     examiner.jobs();
@@ -34,8 +35,10 @@ pub fn examine(experiment: &Experiment) -> Vec<Mistake> {
 struct Examiner<'a> {
     experiment: &'a Experiment,
     mistakes: Vec<Mistake>,
-    /// Time in which a probe prepares a slice, in seconds; `None` where servers are loaded.
-    set_up_s: Option<f64>,
+    /// Time in which a probe prepares a slice of each arm, in seconds; empty where servers are loaded.
+    set_up_s: Vec<f64>,
+    /// Arms of a curve beyond baseline, treatment and the baseline's second copy.
+    further_arms: usize,
 }
 
 impl Examiner<'_> {
@@ -179,6 +182,33 @@ impl Examiner<'_> {
         }
     }
 
+    /// The levels of the curve fit the arms, each is a value of the lever, and no two servers are up at a time.
+    fn curve(&mut self) {
+        let d = self.experiment.definition.clone();
+        let Some(of_file) = &d.curve else { return };
+        let levels = |texts: &[String]| texts.iter().filter_map(|text| side::level(text)).collect::<Vec<_>>();
+        let baseline = levels(&d.baseline.levers);
+        match curve::levels(of_file, &baseline, &levels(&d.treatment.levers)) {
+            Err(problem) => self.wrong(&of_file.lever, problem),
+            Ok(found) => {
+                self.further_arms = found.levels.len().saturating_sub(2);
+                for level in found.levels {
+                    self.level("curve", &format!("{}={}", found.lever, level.value));
+                    let own = curve::levers(&baseline, &found.lever, &level.value);
+                    let own: Vec<String> = own.iter().map(|l| format!("{}={}", l.lever, l.value)).collect();
+                    let levels = [d.set_up.as_slice(), own.as_slice()].concat();
+                    if let Ok(lever_set) = LeverSet::parse(&pairs(&levels)) {
+                        self.load(&d.load, &lever_set, &own);
+                    }
+                }
+            }
+        }
+        let fits = matches!(d.execution.mode, Mode::InPlace | Mode::Rows);
+        self.need(fits, "mode", "execution.mode: a curve needs rows or in_place");
+        let survival = d.responses.first().is_some_and(|response| response.name == survival::NAME);
+        self.need(!survival, survival::NAME, "response.name: a curve has no survival");
+    }
+
     /// The load resolves with the options of an arm; an arm of a probe names what it is.
     fn load(&mut self, load: &LoadDefinition, lever_set: &LeverSet, own: &[String]) {
         let Some(probe) = &load.probe else {
@@ -188,7 +218,7 @@ impl Examiner<'_> {
             return;
         };
         match probing(load, lever_set) {
-            Ok(probing) => self.set_up_s = Some(self.set_up_s.unwrap_or(0.0).max(probing.set_up_s())),
+            Ok(probing) => self.set_up_s.push(probing.set_up_s()),
             Err(problems) => {
                 for problem in problems {
                     self.wrong(probe, format!("load: {problem}"));
@@ -307,7 +337,8 @@ impl Examiner<'_> {
             match times(extent) {
                 Err((value, error)) => self.wrong(&value, format!("{name}: {error}")),
                 Ok((times, budget_s)) => {
-                    let times = self.set_up_s.map_or(times, |set_up_s| times.of_probe(set_up_s));
+                    let times = budget::Times { further_arms: self.further_arms, ..times };
+                    let times = times.of_probe(&self.set_up_s);
                     let starts = extent.starts.map(|n| n as usize);
                     // Several factors and classes of statements have shapes of their own.
                     if d.factors.is_empty()

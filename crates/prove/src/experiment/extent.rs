@@ -19,6 +19,7 @@ pub(crate) fn times(extent: &Extent) -> Result<(budget::Times, f64), (String, St
         warmup_s: seconds(&extent.warmup)?,
         start_s: budget::START_S,
         set_up_s: 0.0,
+        further_arms: 0,
     };
     Ok((times, seconds(&extent.budget)?))
 }

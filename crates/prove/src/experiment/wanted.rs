@@ -31,6 +31,7 @@ impl Experiment {
             baseline: levels(&d.baseline.levers),
             treatment: levels(&d.treatment.levers),
             set_up: levels(&d.set_up),
+            curve: d.curve.clone(),
             equal_arms: true,
             mode: d.execution.mode,
             response: first.map(|response| response.name.clone()).unwrap_or_default(),

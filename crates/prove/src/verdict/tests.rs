@@ -33,6 +33,7 @@ fn design(asks: Asks, delta: f64) -> Design {
         starts: 5,
         blocks_per_start: 12,
         rows: table(5, 12, 1),
+        curve: None,
         claim: None,
         published: vec![],
         stand_in: None,

@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use mydyno_model::experiment::price::CrashCost;
 use mydyno_model::experiment::{BlockRatio, Verdict};
 
-use super::{heading, lines};
+use super::{curve, heading, lines};
 use crate::text::html as esc;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}\
@@ -36,6 +36,7 @@ pub fn html(verdict: &Verdict) -> String {
                 p.answer { (esc(&verdict.answer)) } "\n"
                 p { (esc(&verdict.question)) } "\n"
                 @for text in &prices { p.price { "The price: " (esc(text)) } "\n" }
+                @if let Some(curve) = &verdict.curve { (curve::plot(curve)) }
                 (plot(&verdict.block_ratios))
                 table { "\n" @for (name, text) in lines(verdict) { tr { td { (name) } td { (esc(&text)) } } "\n" } }
                 "\n"

@@ -1,12 +1,13 @@
 //! A verdict for people: the answer in one sentence first, then what it rests on.
 
+mod curve;
 mod html;
 mod markdown;
 mod terminal;
 
 use mydyno_model::Estimate;
 use mydyno_model::experiment::pooled::Pooled;
-use mydyno_model::experiment::{Finding, Role, Verdict};
+use mydyno_model::experiment::{Curve, CurvePoint, Finding, Role, Verdict};
 use mydyno_model::units::show_bytes;
 
 pub use html::html;
@@ -38,6 +39,12 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
         };
         lines.push((label(&response.name), text));
     }
+    lines.extend(
+        verdict
+            .curve
+            .iter()
+            .flat_map(|curve| curve.points.iter().map(|point| ("curve", on_curve(curve, point)))),
+    );
     for price in verdict.price.iter().flat_map(|price| &price.ledger) {
         lines.push(("price", price.clone()));
     }
@@ -79,6 +86,21 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
     lines.extend(verdict.changed.iter().map(|line| ("changed", line.clone())));
     lines.extend(verdict.command.iter().map(|line| ("repeat it", line.clone())));
     lines
+}
+
+/// One value of a curve, as in `x=4: 12.3 1/s, +4.0 % (+2.1 … +5.9 %, level 98 %)`.
+fn on_curve(curve: &Curve, point: &CurvePoint) -> String {
+    let unit = if ["B", "share"].contains(&curve.unit.as_str()) { "" } else { curve.unit.as_str() };
+    let mean = point.mean.map_or_else(
+        || "not measured".to_owned(),
+        |mean| format!("{} {unit}", in_unit(mean, &curve.unit)).trim_end().to_owned(),
+    );
+    let effect = match (&point.effect_ratio, point.arm) {
+        (Some(ratio), _) => format!(", {}", change(ratio)),
+        (None, Role::Baseline) => ", the baseline".to_owned(),
+        (None, _) => String::new(),
+    };
+    format!("{}={}: {mean}{effect}", curve.lever, point.value)
 }
 
 /// Several executions of the experiment together.

@@ -50,6 +50,7 @@ fn verdict() -> Verdict {
         set_up: vec!["MariaDB".to_owned()],
         literature: vec![],
         overhead: Some(0.2),
+        curve: None,
         probe: None,
         under_mutual_load: false,
         block_ratios: vec![],
@@ -118,4 +119,35 @@ fn a_duet_is_labelled_in_every_form() {
         assert!(text.contains("not comparable with arms that are loaded in turns"), "{text}");
     }
     assert!(verdict.to_json().contains("\"under_mutual_load\": true"), "{}", verdict.to_json());
+}
+
+#[test]
+fn a_curve_is_shown_value_by_value_and_as_a_plot() {
+    let point = |value: &str, arm, ratio: Option<f64>| CurvePoint {
+        value: value.to_owned(),
+        arm,
+        mean: ratio.map(|ratio| 1000.0 * ratio),
+        effect_ratio: ratio
+            .filter(|_| arm != Role::Baseline)
+            .map(|r| Estimate::with_interval(r, r * 0.9, r * 1.1, 0.975, "t")),
+    };
+    let curve = Curve {
+        lever: "workload.threads".to_owned(),
+        response: "per_s".to_owned(),
+        unit: "1/s".to_owned(),
+        points: vec![
+            point("1", Role::Baseline, Some(1.0)),
+            point("4<b>", Role::Level1, Some(3.0)),
+            point("8", Role::Level2, None),
+            point("16", Role::Treatment, Some(4.0)),
+        ],
+    };
+    let verdict = Verdict { curve: Some(curve), ..verdict() };
+    let text = terminal(&verdict, false);
+    assert!(text.contains("workload.threads=1: 1000 1/s, the baseline"), "{text}");
+    assert!(text.contains("workload.threads=16: 4000 1/s, +300.0 % (+260.0 … +340.0 %"), "{text}");
+    assert!(text.contains("workload.threads=8: not measured"), "{text}");
+    let page = html(&verdict);
+    assert_eq!(page.matches("<circle").count(), 3, "{page}");
+    assert!(page.contains("4&lt;b&gt;") && !page.contains("4<b>") && page.contains("<polyline"), "{page}");
 }

@@ -17,7 +17,14 @@ pub(crate) fn wanted(factors: &[&str]) -> FactorialRequest {
         mode: None,
         delta: 0.01,
         budget_s: 300.0,
-        times: Times { slice_s: 1.0, settle_s: 0.25, warmup_s: 3.0, start_s: START_S, set_up_s: 0.0 },
+        times: Times {
+            slice_s: 1.0,
+            settle_s: 0.25,
+            warmup_s: 3.0,
+            start_s: START_S,
+            set_up_s: 0.0,
+            further_arms: 0,
+        },
         seed: 1,
     }
 }
