@@ -378,6 +378,17 @@ fn classes_of_statements_say_first_where_the_plans_of_two_servers_differ() {
     }
     std::fs::write(out.join("classes.json"), killed.to_string()).unwrap();
     assert_eq!(home.json(&["report", out.to_str().unwrap(), "--json"]), found);
+    // The start with all of its rounds is not made again; one that lacks rounds is.
+    let lines = |folder: &std::path::Path| std::fs::read_to_string(folder.join("rounds.jsonl")).unwrap();
+    let all = lines(&out);
+    let resumed = home.json(&["prove", "--resume", out.to_str().unwrap(), "--json", "--quiet"]);
+    assert_eq!((&resumed["classes"], lines(&out)), (&found["classes"], all.clone()));
+    let some: String = all.lines().take(5).map(|line| format!("{line}\n")).collect();
+    std::fs::write(out.join("rounds.jsonl"), some + "{\"start\":0,").unwrap();
+    std::fs::write(out.join("classes.json"), killed.to_string()).unwrap();
+    home.json(&["prove", "--resume", out.to_str().unwrap(), "--json", "--quiet"]);
+    assert_eq!(lines(&out).lines().count(), 5 + all.lines().count());
+    assert!(lines(&out).lines().skip(5).all(|line| line.starts_with("{\"start\":1,")), "{}", lines(&out));
     let html = home.fine(&["report", out.to_str().unwrap(), "--html"]);
     assert!(html.contains("THE PLANS DIFFER") && html.contains("<svg"), "{html}");
     assert_eq!(home.lasting_traces(), [""; 0]);

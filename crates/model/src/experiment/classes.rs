@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::LeverLevel;
-use super::definition::Published;
+use super::definition::{Definition, Published};
 use crate::document::{Document, Header};
 use crate::estimate::Estimate;
 
@@ -169,6 +169,12 @@ pub struct ClassComparison {
     pub rounds: u32,
     /// Numbers of clients.
     pub connections: Vec<u32>,
+    /// The experiment as its file states it, to go on with it.
+    pub definition: Definition,
+    /// Whether it has the long extent of the file.
+    pub full: bool,
+    /// Time for it, in seconds.
+    pub budget_s: f64,
     /// Seed of rows and order.
     pub seed: u64,
     /// The classes, in the order of the file.

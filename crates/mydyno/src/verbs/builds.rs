@@ -1,5 +1,6 @@
 //! Experiments that compare two builds of a server by classes of statements, for `mydyno prove`.
 
+use std::path::Path;
 use std::time::Duration;
 
 use mydyno_host::setting::AllowHostChange;
@@ -30,8 +31,7 @@ pub fn carry_out(
     proving: &ProvingArgs,
     ui: &Ui,
 ) -> Result<Status, Failure> {
-    let now = OffsetDateTime::now_utc();
-    let planned = Planned::plan(&wanted(experiment, args)?, now).map_err(usage)?;
+    let planned = Planned::plan(&wanted(experiment, args)?, OffsetDateTime::now_utc()).map_err(usage)?;
     if proving.plan {
         match ui.json {
             true => ui.out(&planned.document.to_json()),
@@ -39,25 +39,45 @@ pub fn carry_out(
         }
         return Ok(Status::Fine);
     }
-    let lacks = missing(&experiment.definition)?;
+    measure(&planned, proving, None, ui)
+}
+
+/// Goes on with the interrupted experiment of a folder.
+///
+/// # Errors
+/// As [`carry_out`].
+pub fn resume(folder: &Path, proving: &ProvingArgs, ui: &Ui) -> Result<Status, Failure> {
+    let planned = Planned::resume(folder, OffsetDateTime::now_utc()).map_err(usage)?;
+    measure(&planned, proving, Some(folder), ui)
+}
+
+fn measure(
+    planned: &Planned,
+    proving: &ProvingArgs,
+    resume: Option<&Path>,
+    ui: &Ui,
+) -> Result<Status, Failure> {
+    let now = OffsetDateTime::now_utc();
+    let lacks = missing(&planned.document.definition)?;
     if !lacks.is_empty() {
         ui.out(&format!("{}: not testable here: {}", planned.document.experiment, lacks.join("; ")));
         return Ok(Status::Fine);
     }
-    plan(&planned).iter().for_each(|line| ui.note(line));
+    plan(planned).iter().for_each(|line| ui.note(line));
     if !planned.of_the_host.is_empty() && proving.allow_host_change {
         let levers = planned.of_the_host.join(", ");
         ui.always(&format!("Changing the whole host until this command ends: {levers}"));
     }
     let stop = signals::stop_flag()?;
     let host = private::open_host("prove")?;
-    let folder = proving.out.clone();
+    let folder = resume.map(Path::to_owned).or(proving.out.clone());
     let folder =
         folder.unwrap_or_else(|| host.state.runs().join(folder_name(&planned.document.experiment, now)));
     let options = RunOptions {
         host: &host,
         allow_host_change: proving.allow_host_change.then(AllowHostChange::by_the_user),
         folder: folder.clone(),
+        resume: resume.is_some(),
         command: Some(command()),
         set_up: host_lines(),
         stop: &stop,
@@ -142,7 +162,7 @@ fn plan(planned: &Planned) -> Vec<String> {
         ),
         format!(
             "It takes about {}, as many rounds as fit, and {} of disk.",
-            minutes(planned.budget.as_secs_f64()),
+            minutes(document.budget_s),
             show_bytes(planned.disk_bytes() as f64)
         ),
     ];
@@ -157,7 +177,9 @@ fn show(progress: &Progress, ui: &Ui) {
     match progress {
         Progress::Server(_, what) => private::note(ui, what),
         Progress::Tables(role) => ui.note(&format!("Making the tables of the {} server", role.name())),
-        Progress::Round(number, of) => ui.note(&format!("Round {} of at most {of}", number + 1)),
+        Progress::Round(number, of) => {
+            ui.note(&format!("Round {} of at most {of} in this start", number + 1))
+        }
         Progress::Loud(text) => ui.always(text),
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use mydyno_host::Machine;
 use mydyno_judge::Claims;
 use mydyno_model::experiment::definition::{Definition, Mode};
+use mydyno_prove::classes::holds_classes;
 use mydyno_prove::comparison::{Comparison, ComparisonRequest};
 use mydyno_prove::experiment::{Experiment, of_claim, unmet};
 use mydyno_prove::factorial::execute::holds_factors;
@@ -126,6 +127,9 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
     let resume = kept(&args.resume)?;
     if let Some(folder) = resume.as_ref().filter(|folder| holds_factors(folder)) {
         return factors::resume(folder, &proving, ui);
+    }
+    if let Some(folder) = resume.as_ref().filter(|folder| holds_classes(folder)) {
+        return builds::resume(folder, &proving, ui);
     }
     if let Some(folder) = &resume {
         let comparison = place(Comparison::resume(folder, now).map_err(usage)?, args, password, ui)?;

@@ -5,10 +5,12 @@
 
 mod analyse;
 mod explain;
+mod folder;
 mod plan;
 mod run;
 mod turn;
 
+pub use folder::{holds_classes, of_folder};
 pub(crate) use plan::check;
 pub use plan::{ClassesRequest, Planned};
-pub use run::{Progress, RunOptions, holds_classes, of_folder};
+pub use run::{Progress, RunOptions};

@@ -1,9 +1,10 @@
 //! From the request to the classes with their loads, before any server runs.
 
+use std::path::Path;
 use std::time::Duration;
 
 use mydyno_model::Header;
-use mydyno_model::experiment::classes::{ClassComparison, ClassResult};
+use mydyno_model::experiment::classes::{ClassComparison, ClassResult, ClassRound};
 use mydyno_model::experiment::definition::{Classes, ClassesExtent, Definition, Extent, LoadDefinition};
 use mydyno_model::experiment::{LeverLevel, Role};
 use serde_json::{Map, Value};
@@ -13,6 +14,8 @@ use crate::arm::{Common, ServerArm, of_the_host, plan_errors, server_arm};
 use crate::error::ProveError;
 use crate::experiment::times;
 use crate::side;
+
+use super::folder::read;
 
 /// The class whose tables are those of all classes.
 const SCRIPT: &str = "script";
@@ -40,8 +43,6 @@ pub struct ClassesRequest {
 pub struct Planned {
     /// The document, without results.
     pub document: ClassComparison,
-    /// Time for the whole experiment.
-    pub budget: Duration,
     /// Settings of the whole host that it changes meanwhile, as `LEVER=VALUE`.
     pub of_the_host: Vec<String>,
     /// The classes, in the order of the document's.
@@ -50,6 +51,8 @@ pub struct Planned {
     pub(super) arms: Vec<Vec<ServerArm>>,
     /// Shortest time of a measurement, pause before it, and least time of a class before its first one.
     pub(super) times: Times,
+    /// Rounds that an earlier execution measured.
+    pub(super) before: Vec<ClassRound>,
 }
 
 /// Lengths of the parts.
@@ -89,7 +92,7 @@ impl Planned {
             return Err(one(ProveError::SameArms { label }));
         }
         let (extent, of_classes) = extent(definition, classes, wanted.full);
-        let (found, budget_s) = times(extent).map_err(|(value, why)| {
+        let (found, _) = times(extent).map_err(|(value, why)| {
             one(ProveError::Plan { arm: "extent".to_owned(), why: format!("{value}: {why}") })
         })?;
         let mut planned = Vec::new();
@@ -105,7 +108,6 @@ impl Planned {
         let seconds = Duration::from_secs_f64;
         Ok(Self {
             document: document(wanted, classes, of_classes, extent, now),
-            budget: wanted.budget.unwrap_or(seconds(budget_s)),
             of_the_host: changes,
             classes: planned,
             arms,
@@ -114,7 +116,32 @@ impl Planned {
                 pause: seconds(found.settle_s),
                 warmup: seconds(found.warmup_s),
             },
+            before: Vec::new(),
         })
+    }
+
+    /// The interrupted experiment of a folder, with the rounds that it has. Servers that were up when it ended are gone, so that the
+    /// rest of their start is a start of its own.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be planned again.
+    pub fn resume(folder: &Path, now: OffsetDateTime) -> Result<Self, Vec<ProveError>> {
+        let (document, before) = read(folder).map_err(|error| vec![error])?;
+        let wanted = ClassesRequest {
+            definition: document.definition.clone(),
+            full: document.full,
+            baseline: document.baseline.clone(),
+            treatment: document.treatment.clone(),
+            budget: Some(Duration::from_secs_f64(document.budget_s)),
+            starts: Some(document.starts),
+            seed: document.seed,
+        };
+        let planned = Self::plan(&wanted, now)?;
+        let mut kept = ClassComparison { answer: String::new(), ..document };
+        for (class, fresh) in kept.classes.iter_mut().zip(&planned.document.classes) {
+            (class.points, class.gain, class.not_measured) = (Vec::new(), None, fresh.not_measured.clone());
+        }
+        Ok(Self { document: kept, before, ..planned })
     }
 
     /// Peak disk usage in bytes, roughly: three data directories with the tables of all storage engines.
@@ -131,6 +158,12 @@ fn extent<'a>(
     full: bool,
 ) -> (&'a Extent, &'a ClassesExtent) {
     if full { (&definition.full, &classes.full) } else { (&definition.quick, &classes.quick) }
+}
+
+/// Time for the experiment in seconds, as the user or the file has it.
+fn budget_s(wanted: &ClassesRequest, extent: &Extent) -> f64 {
+    let of_file = times(extent).map_or(0.0, |(_, budget_s)| budget_s);
+    wanted.budget.map_or(of_file, |budget| budget.as_secs_f64())
 }
 
 /// Each storage engine once, in the order of the classes.
@@ -238,6 +271,9 @@ fn document(
         starts: wanted.starts.or(times.starts.map(|n| n as usize)).unwrap_or(1).max(1),
         rounds: extent.rounds,
         connections: extent.connections.clone(),
+        definition: definition.clone(),
+        full: wanted.full,
+        budget_s: budget_s(wanted, times),
         seed: wanted.seed,
         classes: classes.names.iter().map(result).collect(),
         set_up: vec![

@@ -1,7 +1,7 @@
 //! Measures the classes: starts of the servers, plans, rounds in random order, until the budget is over.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use mydyno_host::Host;
 use mydyno_host::setting::AllowHostChange;
-use mydyno_model::Document;
 use mydyno_model::experiment::Role;
 use mydyno_model::experiment::classes::{ClassComparison, ClassFigures, ClassRound, ClassStatement};
 use mydyno_model::server::ServerInfo;
@@ -18,17 +17,15 @@ use mydyno_sandbox::{Site, Spec};
 use mydyno_stats::rng::Rng;
 use mydyno_wire::{Client, ConnectOptions};
 
+use super::folder::{DOCUMENT, ROUNDS, write};
 use super::plan::{Class, Planned};
 use super::turn::{self, Turn};
 use super::{analyse, explain};
+use crate::comparison::put_back_what_a_kill_left;
 use crate::error::ProveError;
-use crate::lines::{LineWriter, make_folder, read_file, read_lines, write_synced};
+use crate::lines::{LineWriter, make_folder};
 use crate::servers::{server_error, with_log_tail};
 
-/// File of the document in the folder.
-const DOCUMENT: &str = "classes.json";
-/// File with a line for each round.
-const ROUNDS: &str = "rounds.jsonl";
 /// Label of the random stream of the order of classes and servers.
 const ORDER: u64 = u64::from_be_bytes(*b"classord");
 
@@ -40,6 +37,8 @@ pub struct RunOptions<'a> {
     pub allow_host_change: Option<AllowHostChange>,
     /// Folder of the document.
     pub folder: PathBuf,
+    /// Whether it is that of an interrupted experiment.
+    pub resume: bool,
     /// The command that repeats it.
     pub command: Option<String>,
     /// Lines on the host.
@@ -100,23 +99,32 @@ impl Planned {
         if !self.of_the_host.is_empty() && options.allow_host_change.is_none() {
             return Err(ProveError::NotAllowed { levers: self.of_the_host.join(", ") });
         }
-        make_folder(&options.folder, &[DOCUMENT, ROUNDS])?;
-        let lines = LineWriter::create(options.folder.join(ROUNDS))?;
+        let lines = match options.resume {
+            true => {
+                put_back_what_a_kill_left(options.host, &mut |text| watch(Progress::Loud(text)))?;
+                LineWriter::open(options.folder.join(ROUNDS))?
+            }
+            false => {
+                make_folder(&options.folder, &[DOCUMENT, ROUNDS])?;
+                LineWriter::create(options.folder.join(ROUNDS))?
+            }
+        };
         let mut document = self.document.clone();
         document.command.clone_from(&options.command);
-        document.set_up.extend(options.set_up.iter().cloned());
+        let fresh = options.set_up.iter().filter(|line| !self.document.set_up.contains(line));
+        document.set_up.extend(fresh.cloned());
         let mut execution = Execution {
             planned: self,
             options,
-            ends: Instant::now() + self.budget,
+            ends: Instant::now() + Duration::from_secs_f64(self.document.budget_s),
             document,
             lines,
-            rounds: Vec::new(),
+            rounds: self.before.clone(),
             times: Vec::new(),
             watch,
         };
         let mut ended = Ok(());
-        for start in 0..self.document.starts {
+        for start in self.remaining_starts() {
             ended = execution.start(start);
             if ended.is_err() || execution.is_over() {
                 break;
@@ -125,6 +133,17 @@ impl Planned {
         let document = analyse::conclude(&execution.document, &execution.rounds);
         write(&options.folder, &document)?;
         ended.map(|()| document)
+    }
+}
+
+impl Planned {
+    /// Numbers of the starts to be made: those that have no round yet, and one more for each that has only some.
+    fn remaining_starts(&self) -> Range<usize> {
+        let all = self.classes.len() * self.document.connections.len() * self.document.rounds as usize;
+        let of = |start: usize| self.before.iter().filter(|round| round.start == start).count();
+        let begun = self.before.iter().map(|round| round.start + 1).max().unwrap_or(0);
+        let complete = (0..begun).filter(|start| of(*start) >= all).count();
+        begun..begun + self.document.starts.saturating_sub(complete)
     }
 }
 
@@ -210,7 +229,7 @@ impl Execution<'_> {
     }
 
     fn measure(&mut self, start: usize, up: &[Up]) -> Result<(), ProveError> {
-        if start == 0 {
+        if self.document.servers.is_empty() {
             let two = up.iter().filter(|server| server.role != Role::Again);
             self.document.servers = two.map(|server| server.info.version.clone()).collect();
             self.plans(up);
@@ -220,7 +239,7 @@ impl Execution<'_> {
         let mut order = Rng::stream(self.document.seed, &[ORDER, start as u64]);
         let most = self.document.rounds as usize;
         for round in 0..most {
-            (self.watch)(Progress::Round(start * most + round, self.document.starts * most));
+            (self.watch)(Progress::Round(round, most));
             for cell in self.cells(&mut order) {
                 self.check_stop()?;
                 if self.is_over() {
@@ -367,30 +386,4 @@ fn of_class(server: &Up, class: &Class) -> ConnectOptions {
 /// The server's process; 0, which has no figures, where it is unknown.
 fn pid(server: &Up) -> u32 {
     server.info.pid.unwrap_or(0)
-}
-
-/// Writes the document atomically.
-fn write(folder: &Path, document: &ClassComparison) -> Result<(), ProveError> {
-    let (path, new) = (folder.join(DOCUMENT), folder.join(".classes.json.new"));
-    write_synced(&new, &document.to_json())?;
-    fs::rename(&new, &path).map_err(ProveError::io("rename", path))
-}
-
-/// Whether a folder is that of such an experiment.
-pub fn holds_classes(folder: &Path) -> bool {
-    folder.join(DOCUMENT).is_file()
-}
-
-/// The experiment of a folder; of one that was killed, with the rounds so far.
-///
-/// # Errors
-/// There is none, or a file is damaged before its last line.
-pub fn of_folder(folder: &Path) -> Result<ClassComparison, ProveError> {
-    let path = folder.join(DOCUMENT);
-    let document = ClassComparison::from_json(&read_file(&path)?)
-        .map_err(|source| ProveError::Document { path, source })?;
-    match document.answer.is_empty() {
-        true => Ok(analyse::conclude(&document, &read_lines(&folder.join(ROUNDS))?)),
-        false => Ok(document),
-    }
 }
