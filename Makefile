@@ -81,6 +81,9 @@ test-diagnosis: deps build ## faults brought about on a private server under loa
 	@scripts/install-deps file-systems
 	@tests/diagnosis/diagnosis.py $(CURDIR)/target/release/mydyno $(DIAGNOSIS)
 
+test-kill-experiments: deps build ## SIGKILL, SIGTERM and SIGINT at 60 instants of experiments that change the host: nothing stays changed, no row is lost (root)
+	@tests/verdicts/kills.py --kills 60 $(CURDIR)/target/release/mydyno
+
 KILLS ?= 50
 test-kill-levers: deps ## SIGKILL while every lever of this host is turned, KILLS random instants: all must be as before
 	@scripts/install-deps file-systems
@@ -182,4 +185,4 @@ bench-report: ## what reading, summarising and rendering a record of one hour wi
 	@$(CARGO) run -q --release --locked -p mydyno-report --example report_hour
 
 .PHONY: help deps build build-tests demo site pictures test lint format fmt docs bench bench-table bench-compat bench-tpcc bench-probe bench-captures bench-audit bench-watch bench-aa bench-decision experiments test-kill test-kill-levers test-crash test-disk bench-restore \
-  test-verdicts test-diagnosis test-faults test-fix test-ssh test-browser test-engines test-docs test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist
+  test-verdicts test-kill-experiments test-diagnosis test-faults test-fix test-ssh test-browser test-engines test-docs test-rogue test-hostile knobs fuzz fuzz-coverage stats bench-report dist test-dist

@@ -148,6 +148,19 @@ fn rows_start_one_server_at_a_time() {
 }
 
 #[test]
+fn large_tables_are_filled_once_and_every_start_has_the_same_bytes() {
+    let home = Home::new();
+    let words = "compare oltp_point_select --both=workload.tables=1 --both=workload.table-size=350000 --connections=1 --mode=rows \
+                 --budget=90s --starts=3 --slice=300ms --settle=100ms --warmup=200ms --treatment=net_buffer_length=4096";
+    let ended = home.end(&words.split_whitespace().collect::<Vec<_>>());
+    assert!([0, 1].contains(&ended.status), "{ended:?}");
+    let count = |text: &str| ended.stderr.matches(text).count();
+    assert_eq!((count("Brought back"), count("Shutting the server down")), (9, 1), "{}", ended.stderr);
+    assert_eq!(home.lasting_traces(), [""; 0]);
+    assert!(!home.state().join("data").exists(), "the kept data are still there");
+}
+
+#[test]
 fn an_interrupted_experiment_goes_on_with_the_next_block_of_its_table() {
     let home = Home::new();
     let out = home.path().join("kept");

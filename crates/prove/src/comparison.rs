@@ -23,12 +23,12 @@ use crate::arm::{self, ArmPlan, Common, arm, of_the_host, pairs, plan_errors, se
 use crate::budget::{self, Shape, Times};
 use crate::error::ProveError;
 use crate::execute::{self, Execution, Observer, Progress};
+use crate::maker::server_error;
 use crate::measure::{Measure, measure};
 use crate::price::{self, Crashes};
-use crate::servers::server_error;
 use crate::store::Store;
 use crate::users_server::OnServer;
-use crate::{curve, design, duet, survival, verdict};
+use crate::{curve, design, duet, survival, templates, verdict};
 
 mod earlier;
 mod on_server;
@@ -197,7 +197,11 @@ impl Comparison {
         }
         let servers =
             if matches!(self.design.mode, Mode::Alternate | Mode::Duet) { Role::ALL.len() as u64 } else { 1 };
-        servers * (DATA_DIRECTORY + files)
+        let kept = self
+            .arms
+            .iter()
+            .any(|arm| arm.loaded().is_some_and(|load| templates::are_used(load, self.design.mode)));
+        (servers + u64::from(kept)) * (DATA_DIRECTORY + files)
     }
 
     /// The smallest effect, as a share, that the table can be expected to detect with usual noise. `None` for fewer

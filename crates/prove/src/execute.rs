@@ -23,6 +23,7 @@ use crate::probing::{Place, Probing};
 use crate::servers::{Servers, Up};
 use crate::slice::{self, Load, Measured};
 use crate::store::Store;
+use crate::templates::Templates;
 use crate::users_server::{OnServer, Swap};
 
 /// Progress of an experiment.
@@ -93,9 +94,21 @@ pub fn run(
     store: &Store,
     observer: &mut Observer<'_>,
 ) -> Result<Vec<Slice>, ProveError> {
+    let templates = Templates::default();
+    let measured = carry_out(execution, &templates, store, observer);
+    let removed = templates.give_back(execution.host);
+    measured.and_then(|slices| removed.map(|()| slices))
+}
+
+fn carry_out<'a>(
+    execution: &'a Execution<'a>,
+    templates: &'a Templates,
+    store: &Store,
+    observer: &mut Observer<'_>,
+) -> Result<Vec<Slice>, ProveError> {
     let begin_s = execution.before.iter().map(|slice| slice.at_s + slice.measured_s).fold(0.0, f64::max);
-    let mut table =
-        Table { execution, store, clock: MonotonicClock::start(), begin_s, slices: execution.before.clone() };
+    let slices = execution.before.clone();
+    let mut table = Table { execution, store, clock: MonotonicClock::start(), begin_s, slices, templates };
     let design = execution.design;
     let complete = complete_blocks(&table.slices, design);
     for start in 0..design.starts {
@@ -141,6 +154,7 @@ struct Table<'a, 's> {
     /// Start of this execution, in seconds since the first one, without the times between executions.
     begin_s: f64,
     slices: Vec<Slice>,
+    templates: &'a Templates,
 }
 
 impl<'a> Table<'a, '_> {
@@ -151,7 +165,7 @@ impl<'a> Table<'a, '_> {
         rows: &[Row],
         observer: &mut Observer<'_>,
     ) -> Result<bool, ProveError> {
-        let mut servers = Servers::new(self.execution, start);
+        let mut servers = Servers::new(self.execution, self.templates, start);
         let measured = servers
             .bring_up(self.execution.arms, &self.clock, observer.watch)
             .and_then(|()| rows.iter().try_for_each(|row| self.measure(*row, servers.of(row.arm), observer)));
@@ -164,7 +178,7 @@ impl<'a> Table<'a, '_> {
         let execution = self.execution;
         let purpose = format!("duet {} {}", execution.design.experiment, std::process::id());
         let parts = Parts::new(execution.host, purpose)?;
-        let mut servers = Servers::new(execution, start);
+        let mut servers = Servers::new(execution, self.templates, start);
         let measured = servers
             .bring_up(execution.arms, &self.clock, observer.watch)
             .and_then(|()| rows.chunks(2).try_for_each(|pair| self.duet(pair, &parts, &servers, observer)));
@@ -232,7 +246,7 @@ impl<'a> Table<'a, '_> {
         let execution = self.execution;
         let purpose = format!("experiment {} {}", execution.design.experiment, std::process::id());
         let levers = Swap::new(execution.host, purpose, execution.allow_host_change, execution.on_server);
-        let mut servers = Servers::new(execution, start);
+        let mut servers = Servers::new(execution, self.templates, start);
         let measured = servers
             .bring_up_shared(&self.clock, observer.watch)
             .and_then(|()| self.swap_and_measure(rows, &levers, &servers, observer));
@@ -283,7 +297,7 @@ impl<'a> Table<'a, '_> {
     /// A separate start for each row, one server at a time.
     fn rows(&mut self, rows: &[Row], observer: &mut Observer<'_>) -> Result<bool, ProveError> {
         for row in rows {
-            let mut servers = Servers::new(self.execution, row.start);
+            let mut servers = Servers::new(self.execution, self.templates, row.start);
             let arms = self.execution.arms.iter().filter(|arm| arm.arm.role == row.arm);
             let measured = servers
                 .bring_up(arms, &self.clock, observer.watch)

@@ -1,19 +1,14 @@
 //! The private servers of one start: made, filled, warmed up, ended.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use mydyno_host::Host;
-use mydyno_host::setting::AllowHostChange;
-use mydyno_levers::{Client, LeverSet};
 use mydyno_load::clock::MonotonicClock;
 use mydyno_model::experiment::definition::Mode;
-use mydyno_model::experiment::{Arm, Design, Role, Row};
+use mydyno_model::experiment::{Design, Role};
 use mydyno_model::server::ServerInfo;
-use mydyno_run::{Cancel, LoadSite, RunError, change_schema, drop_tables, make_tables};
-use mydyno_sandbox::{SandboxError, Site, Spec};
+use mydyno_run::drop_tables;
+use mydyno_sandbox::Site;
 use mydyno_tables::prepare::Prepared;
 use mydyno_wire::ConnectOptions;
 
@@ -21,13 +16,11 @@ use crate::arm::{ArmPlan, Loaded};
 use crate::design;
 use crate::error::ProveError;
 use crate::execute::{Execution, Progress};
+use crate::maker::{Made, Maker, is_interrupted, runs, server_error, with_log_tail};
 use crate::server_memory;
-use crate::slice::{self, Load, Measured};
 use crate::survival;
+use crate::templates::Templates;
 use crate::users_server::OnServer;
-
-/// Lines of a server's log that are shown when it has ended.
-const LOG_LINES: usize = 3;
 
 /// A server of a start.
 pub(crate) struct Up {
@@ -44,6 +37,7 @@ pub(crate) struct Up {
 /// The servers of one start. [`Self::end`] ends each of them; after a kill of the command `mydyno host restore` does.
 pub(crate) struct Servers<'a> {
     execution: &'a Execution<'a>,
+    templates: &'a Templates,
     start: usize,
     up: Vec<Up>,
     /// Tables that this command made on the user's server: their arm, and a connection to drop them with.
@@ -72,28 +66,14 @@ impl Up {
     }
 }
 
-/// Whether the process of a server still runs.
-fn runs(info: &ServerInfo) -> bool {
-    info.pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).join("exe").exists())
-}
-
 /// Whether an error came after the server's start.
 fn started(error: &ProveError) -> bool {
     matches!(error, ProveError::Warmup { .. } | ProveError::Load { .. })
 }
 
-/// The reason why a row failed, with the last lines of the server's log if it has ended.
-pub(crate) fn with_log_tail(info: &ServerInfo, why: String) -> String {
-    if runs(info) {
-        return why;
-    }
-    let log = mydyno_sandbox::tail(Path::new(&info.log), LOG_LINES).unwrap_or_default().join("\n");
-    format!("{why}; the server has ended, and its log ends with:\n{log}")
-}
-
 impl<'a> Servers<'a> {
-    pub(crate) fn new(execution: &'a Execution<'a>, start: usize) -> Self {
-        Self { execution, start, up: Vec::new(), made_on: None }
+    pub(crate) fn new(execution: &'a Execution<'a>, templates: &'a Templates, start: usize) -> Self {
+        Self { execution, templates, start, up: Vec::new(), made_on: None }
     }
 
     /// The server of an arm.
@@ -203,7 +183,17 @@ impl<'a> Servers<'a> {
     ) -> Result<Up, ProveError> {
         let role = wanted.arm.role;
         let maker = self.maker();
-        let (info, target) = maker.make(wanted, clock, &mut |what| watch(Progress::Server { role, what }))?;
+        let mut watch = |what| watch(Progress::Server { role, what });
+        let data = self.templates.of(&maker, wanted, self.execution.design.mode, &mut watch)?;
+        let is_from_data = data.is_some();
+        let made = match maker.make(wanted, data, clock, &mut watch) {
+            // Some settings do not fit data that were made without them: such a server makes its own.
+            Err(error @ ProveError::Server { .. }) if is_from_data && !is_interrupted(&error) => {
+                maker.make(wanted, None, clock, &mut watch)
+            }
+            made => made,
+        };
+        let (info, target) = made?;
         Ok(Up {
             role,
             name: wanted.name.to_owned(),
@@ -232,137 +222,4 @@ impl<'a> Servers<'a> {
         }
         first.map_or(Ok(()), Err)
     }
-}
-
-/// Makes private servers that are filled and warmed up.
-pub(crate) struct Maker<'a> {
-    pub(crate) host: &'a Host,
-    pub(crate) allow_host_change: Option<AllowHostChange>,
-    pub(crate) stop: &'a Cancel,
-    /// Load on a server before it is used.
-    pub(crate) warmup: Duration,
-}
-
-/// Parameters of a server to be made.
-pub(crate) struct Made<'a> {
-    /// Its arm, for errors.
-    pub(crate) who: &'a str,
-    /// Its arm.
-    arm: &'a Arm,
-    /// Levers of the load generator.
-    client: &'a Client,
-    /// Its load.
-    load: &'a Loaded,
-    /// Its levers: those of the arm, or only some of them.
-    pub(crate) lever_set: &'a LeverSet,
-    /// Its name.
-    pub(crate) name: &'a str,
-}
-
-impl<'a> Made<'a> {
-    /// A server of an arm with this load.
-    pub(crate) fn of<L>(
-        who: &'a str,
-        arm: &'a ArmPlan<L>,
-        load: &'a Loaded,
-        lever_set: &'a LeverSet,
-        name: &'a str,
-    ) -> Self {
-        Self { who, arm: &arm.arm, client: &arm.lever_set.client, load, lever_set, name }
-    }
-}
-
-impl<'a> Maker<'a> {
-    /// Starts a server, makes its tables and loads it until the warm-up is over. A server that cannot be used is ended.
-    pub(crate) fn make(
-        &self,
-        wanted: &Made<'_>,
-        clock: &MonotonicClock,
-        watch: &mut dyn FnMut(mydyno_sandbox::Progress),
-    ) -> Result<(ServerInfo, ConnectOptions), ProveError> {
-        let spec = Spec {
-            name: wanted.name.to_owned(),
-            lever_set: wanted.lever_set.server.clone(),
-            allow_host_change: self.allow_host_change,
-            ..Spec::default()
-        };
-        let site: Site<'a> = Site::new(self.host).cancelled_by(self.stop);
-        let info =
-            mydyno_sandbox::up(&site, &spec, watch).map_err(|source| server_error(wanted.who, source))?;
-        match self.prepare(wanted, &info, clock) {
-            Ok(target) => Ok((info, target)),
-            Err(error) => {
-                // The server must not outlive an arm that cannot use it; the first error is the one to report.
-                let _ = mydyno_sandbox::down(&Site::new(self.host), wanted.name);
-                Err(error)
-            }
-        }
-    }
-
-    /// Makes the tables and loads them until the warm-up is over.
-    fn prepare(
-        &self,
-        wanted: &Made<'_>,
-        info: &ServerInfo,
-        clock: &MonotonicClock,
-    ) -> Result<ConnectOptions, ProveError> {
-        let target = mydyno_sandbox::connect_options(info).map_err(|e| server_error(wanted.who, e))?;
-        let (_, target) = self.tables(wanted, target)?;
-        self.warm_up(wanted, target, Some(Path::new(&info.log)), clock)
-    }
-
-    /// Guards the server and makes the tables. Returns connection options with their database.
-    fn tables(
-        &self,
-        wanted: &Made<'_>,
-        mut target: ConnectOptions,
-    ) -> Result<(Prepared, ConnectOptions), ProveError> {
-        let (who, loaded, stop) = (wanted.who, wanted.load, self.stop);
-        let load = |source: RunError| ProveError::Load { arm: who.to_owned(), source: Box::new(source) };
-        target.cancel = Some(Arc::clone(stop));
-        let Loaded { resolved, plan, work } = loaded;
-        let place = LoadSite { plan, options: &resolved.options, work, connect: &target };
-        let prepared = make_tables(place, stop, &mut |_| {}).map_err(load)?;
-        change_schema(&wanted.lever_set.schema, &target, &mut |_| {}).map_err(load)?;
-        if !plan.database.is_empty() {
-            target.database = Some(plan.database.clone());
-        }
-        Ok((prepared, target))
-    }
-
-    /// Loads the tables until the warm-up is over. `log` is the server's error log, where it is readable.
-    fn warm_up(
-        &self,
-        wanted: &Made<'_>,
-        target: ConnectOptions,
-        log: Option<&Path>,
-        clock: &MonotonicClock,
-    ) -> Result<ConnectOptions, ProveError> {
-        let (who, arm, stop) = (wanted.who, wanted.arm, self.stop);
-        let Loaded { plan, work, .. } = wanted.load;
-        // The figures of a warm-up are not kept, so its row is a placeholder.
-        let row = Row { order: 0, start: 0, block: 0, arm: arm.role };
-        let client = wanted.client.clone();
-        let warm = Load { plan, work, target: &target, client, settle: self.warmup };
-        match slice::measure(&warm, row, clock, stop) {
-            Measured::Interrupted => Err(server_error(who, SandboxError::Interrupted)),
-            Measured::Slice(slice) => match slice.failed {
-                Some(why) => {
-                    let log = log.and_then(|log| mydyno_sandbox::tail(log, LOG_LINES).ok());
-                    let log = log.unwrap_or_default().join("\n");
-                    let (arm, label) = (who.to_owned(), arm.label());
-                    Err(ProveError::Warmup { arm, label, why, log })
-                }
-                None => Ok(target),
-            },
-        }
-    }
-}
-
-pub(crate) fn server_error(arm: &str, source: SandboxError) -> ProveError {
-    ProveError::Server { arm: arm.to_owned(), source: Box::new(source) }
-}
-
-pub(crate) fn is_interrupted(error: &ProveError) -> bool {
-    matches!(error, ProveError::Server { source, .. } if matches!(**source, SandboxError::Interrupted))
 }

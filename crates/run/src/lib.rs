@@ -52,7 +52,7 @@ pub use progress::{Progress, Watch};
 pub use request::{Draft, PlanError, Request, Resolved};
 pub use slice::{Sliced, slice};
 pub use step::EarlyEnd;
-pub use tables::{LoadSite, check_tables, drop_tables, make_tables};
+pub use tables::{LoadSite, check_tables, drop_tables, make_tables, read_tables};
 pub use target::{Cancel, PrivateServer, Target};
 pub use tpcc_lint::{TpccLintPlan, tpcc_lint};
 pub use trial::{Ended, RecordPlan, TrialPlan, change_schema, check, cleanup, prepare, trial};

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mydyno_model::plan::{Plan, TargetKind};
-use mydyno_tables::mark::DataMark;
+use mydyno_tables::mark::{DataMark, literal, quoted};
 use mydyno_tables::prepare::{self, Prepared};
 use mydyno_wire::{Client, ConnectOptions};
 use mydyno_workload::Options;
@@ -52,6 +52,25 @@ pub fn make_tables(
 pub fn check_tables(work: &Work, target: &ConnectOptions) -> Result<DataMark, Vec<RunError>> {
     let mut client = control(target).map_err(|e| vec![e])?;
     work.tables.check(&mut client).map_err(|errors| errors.into_iter().map(RunError::from).collect())
+}
+
+/// Reads all rows of the tables of a database, so that a server that has just started has them in memory as far as they fit.
+///
+/// # Errors
+/// The server refuses, or `target.cancel` was set.
+pub fn read_tables(database: &str, target: &ConnectOptions) -> Result<(), RunError> {
+    let mut client = control(target)?;
+    let failed = |e| RunError::wire("reading the tables")(e);
+    let name = literal(database);
+    let all = format!(
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA = {name}"
+    );
+    let tables = client.query(&all).map_err(failed)?;
+    for table in (0..tables.len()).filter_map(|row| tables.text(row, 0)) {
+        let whole = format!("CHECKSUM TABLE {}.{}", quoted(database), quoted(&table));
+        client.query(&whole).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// Drops the database that mydyno made; whether there was one.

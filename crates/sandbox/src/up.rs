@@ -65,6 +65,25 @@ impl Spec {
         find(engine.or_else(of_data), basedir.map(PathBuf::as_path))
     }
 
+    /// The server from whose data others of this specification can start: the same program and the settings that shape a data
+    /// directory, without levers of the host, the environment and the running server.
+    ///
+    /// # Errors
+    /// There is no such program, or its option file cannot be read.
+    pub fn of_data(&self, name: String) -> Result<Self, SandboxError> {
+        let settings = self.settings(&self.install()?, &mut |_| {})?;
+        let shaping = settings.iter().filter(|setting| setting.shapes_datadir());
+        let ServerLevers { engine, basedir, .. } = self.lever_set.clone();
+        Ok(Self {
+            name,
+            engine: self.engine.clone(),
+            basedir: self.basedir.clone(),
+            set: shaping.map(|setting| format!("{}={}", setting.name, setting.value)).collect(),
+            lever_set: ServerLevers { engine, basedir, ..ServerLevers::default() },
+            ..Self::default()
+        })
+    }
+
     fn own_settings(&self) -> Result<Vec<Setting>, SandboxError> {
         self.set.iter().chain(&self.lever_set.options).map(|text| parse_set(text)).collect()
     }

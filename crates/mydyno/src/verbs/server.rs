@@ -165,7 +165,9 @@ fn down(args: &Down, ui: &Ui) -> Result<Status, Failure> {
     let site = Site::new(&host).cancelled_by(&cancelled);
     if let Some(data) = &args.keep_data {
         match args.names.as_slice() {
-            [name] => keep_data(&site, name, data, Keeping { room: args.room, plain: args.plain }, ui)?,
+            [name] => {
+                keep_data(&site, name, data, Keeping { room: args.room, plain: args.plain, lent: false }, ui)?
+            }
             _ => return Err(Failure::usage("--keep-data keeps the data of one server: name one")),
         }
     }

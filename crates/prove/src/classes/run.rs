@@ -24,7 +24,7 @@ use super::{analyse, explain};
 use crate::comparison::put_back_what_a_kill_left;
 use crate::error::ProveError;
 use crate::lines::{LineWriter, make_folder};
-use crate::servers::{server_error, with_log_tail};
+use crate::maker::{server_error, with_log_tail};
 
 /// Label of the random stream of the order of classes and servers.
 const ORDER: u64 = u64::from_be_bytes(*b"classord");

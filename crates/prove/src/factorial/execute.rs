@@ -22,7 +22,7 @@ use super::design::Planned;
 use crate::arm::ServerArm;
 use crate::error::ProveError;
 use crate::lines::{LineWriter, make_folder, read_file, read_lines, write_synced};
-use crate::servers::{Made, Maker, is_interrupted, server_error, with_log_tail};
+use crate::maker::{Made, Maker, is_interrupted, server_error, with_log_tail};
 use crate::slice::{self, Load, Measured};
 
 const DOCUMENT: &str = "factorial.json";
@@ -172,7 +172,8 @@ impl<'a> Table<'a, '_> {
         let made = Made::of("the server", first, &first.load, &planned.shared, &name);
         let maker = self.maker();
         let watch = &mut *self.watch;
-        let (info, target) = maker.make(&made, &self.clock, &mut |what| watch(Progress::Server(what)))?;
+        let (info, target) =
+            maker.make(&made, None, &self.clock, &mut |what| watch(Progress::Server(what)))?;
         let mut measured = Ok(());
         for row in planned.left() {
             measured = self.swap_and_measure(row, &levers, &info, &target);
@@ -216,7 +217,7 @@ impl<'a> Table<'a, '_> {
             let who = format!("run {}", planned.document.runs[row.run]);
             let made = Made::of(&who, arm, &arm.load, &arm.lever_set, &name);
             let watch = &mut *self.watch;
-            let up = maker.make(&made, &self.clock, &mut |what| watch(Progress::Server(what)));
+            let up = maker.make(&made, None, &self.clock, &mut |what| watch(Progress::Server(what)));
             match up {
                 Ok((info, target)) => {
                     let measured = self.measure(row, arm, &info, &target);

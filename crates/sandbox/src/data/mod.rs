@@ -53,6 +53,9 @@ pub struct Keeping {
     pub room: Option<u64>,
     /// Keep them as files on the host's file system even where it cannot share blocks; each server then gets a copy.
     pub plain: bool,
+    /// Keep them only while this command runs, until [`give_back`]; after a kill `mydyno host restore` removes them. They are
+    /// in no list.
+    pub lent: bool,
 }
 
 /// Shuts a private server down cleanly and waits until it has ended. Its folder stays.
@@ -159,12 +162,16 @@ fn keep_of(
         };
         manifest.save(&work)?;
         sync_folder(&work).map_err(|e| SandboxError::io("sync", &work, e))?;
+        if how.lent {
+            return Ok(DataAtRest { name: name.to_owned(), path: work.clone(), manifest });
+        }
         check_is_free(&path, name)?;
         fs::rename(&work, &path).map_err(|e| SandboxError::io("create", &path, e))?;
         File::open(&all).and_then(|f| f.sync_all()).map_err(|e| SandboxError::io("sync", &all, e))?;
         Ok(DataAtRest { name: name.to_owned(), path: path.clone(), manifest })
     })();
     match made {
+        Ok(kept) if how.lent => Ok(kept),
         Ok(kept) => {
             site.journal.close(id, Closing::Released, "its data are kept")?;
             Ok(kept)
@@ -280,6 +287,17 @@ pub fn remove(site: &Site, name: &str) -> Result<(), SandboxError> {
     let purpose = purpose::of_data(name);
     folder::give_away(site.journal, site.lease, &purpose, &path)?;
     site.undo_own(&purpose)?;
+    // Removing the last one removes the folder.
+    let _ = fs::remove_dir(place(site));
+    Ok(())
+}
+
+/// Removes data that were lent to this command.
+///
+/// # Errors
+/// A file cannot be removed.
+pub fn give_back(site: &Site, data: &DataAtRest) -> Result<(), SandboxError> {
+    site.undo_own(&purpose::of_data(&data.name))?;
     // Removing the last one removes the folder.
     let _ = fs::remove_dir(place(site));
     Ok(())

@@ -19,7 +19,7 @@ use mydyno_wire::Client;
 use crate::scratch::{Scratch, check_disk_of_data, host_in, keeping, lever_set, shared_cache};
 use crate::whole_host::whole_host;
 
-const PLAIN: Keeping = Keeping { room: None, plain: true };
+const PLAIN: Keeping = Keeping { room: None, plain: true, lent: false };
 /// Bytes for a disk, the data beside it and the reserve of the host.
 const SPACE: u64 = 2 << 30;
 

@@ -112,7 +112,7 @@ pub fn check_disk_of_data(machine: &Machine) -> Result<(), HostError> {
 
 /// Keeps data with little space where they can have a disk: elsewhere a requested size is refused.
 pub fn keeping(machine: &Machine, small: u64) -> Keeping {
-    Keeping { room: check_disk_of_data(machine).is_ok().then_some(small), plain: false }
+    Keeping { room: check_disk_of_data(machine).is_ok().then_some(small), plain: false, lent: false }
 }
 
 pub fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {

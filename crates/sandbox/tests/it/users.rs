@@ -114,7 +114,8 @@ fn data_that_another_user_has_written_are_kept_and_start_servers_of_either_user(
         return;
     }
     let site = scratch.site();
-    for how in [Keeping { room: None, plain: true }, keeping(scratch.host.machine(), 100 << 20)] {
+    for how in [Keeping { room: None, plain: true, lent: false }, keeping(scratch.host.machine(), 100 << 20)]
+    {
         let small = [("option.innodb_log_file_size", "8M")];
         let first = up(&site, &spec("first", &small), &mut |_| {}).unwrap();
         connect(&first).query("CREATE DATABASE d").unwrap();
