@@ -251,6 +251,13 @@ impl Examiner<'_> {
                     .for_each(|level| self.level("factors", &format!("{}={}", level.lever, level.value))),
             }
         }
+        for response in &d.responses {
+            let known = factorial::analyse::RESPONSES;
+            if !known.contains(&response.name.as_str()) {
+                let text = format!("response.name: of several factors it is one of {}", known.join(", "));
+                self.wrong(&response.name, text);
+            }
+        }
         if !self.mistakes.is_empty() {
             return;
         }
@@ -402,6 +409,24 @@ mod tests {
         match Experiment::read("sync-delay.toml", &text.replacen(from, to, 1)) {
             Ok(_) => vec![],
             Err(mistakes) => mistakes.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn several_factors_have_the_responses_and_levels_that_they_can_have() {
+        let text = include_str!("../../../../experiments/hot-row-params.toml");
+        for (from, to, says) in [
+            ("sync_binlog=1,0", "sync_binlgo=1,0", "sync_binlog"),
+            ("sync_binlog=1,0", "sync_binlog=1", "needs two"),
+            ("\"response_p95\"", "\"server_peak_bytes\"", "of several factors it is one of"),
+            ("[load]", "[treatment]\nlevers = [\"option.log_bin=1\"]\n\n[load]", "take the place"),
+            ("budget = \"4m\"", "budget = \"5s\"", "quick"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let changed = text.replacen(from, to, 1);
+            let mistakes = Experiment::read("hot-row-params.toml", &changed).err().unwrap_or_default();
+            let found = mistakes.iter().any(|mistake| mistake.to_string().contains(says));
+            assert!(found, "{to}: {mistakes:?}");
         }
     }
 

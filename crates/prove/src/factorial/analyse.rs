@@ -11,7 +11,7 @@ use mydyno_stats::factorial::{Observation, Replicated, replicated_effects};
 use mydyno_stats::linear::Fit;
 
 use super::design::LEVEL;
-use crate::measure::{Load, MEASURES};
+use crate::measure::MEASURES;
 use crate::threats::CLIENT_BOUND;
 
 /// Largest corrected p value of an effect that is supported.
@@ -20,6 +20,9 @@ const SIGNIFICANCE: f64 = 1.0 - LEVEL;
 const FEWEST_FOR_TREND: usize = 6;
 /// p value below which the effects do not explain the runs.
 const LACK_OF_FIT: f64 = 0.01;
+
+/// The responses that a row has.
+pub(crate) const RESPONSES: [&str; 3] = ["transactions_per_s", "response_mean", "response_p95"];
 
 /// A response of a row, above 0.
 fn response(run: &FactorialRun, name: &str) -> Option<f64> {
@@ -38,7 +41,7 @@ pub fn conclude(design: &Factorial, runs: &[FactorialRun]) -> Factorial {
     let good = || runs.iter().filter(|run| run.failed.is_none());
     document.measured_rows = good().count();
     document.failures = failures(design, runs);
-    for measure in MEASURES.iter().filter(|measure| measure.load == Load::Workload) {
+    for measure in MEASURES.iter().filter(|measure| RESPONSES.contains(&measure.name)) {
         match of_response(design, good(), measure.name, measure.unit) {
             Ok(response) => document.responses.push(response),
             Err(why) => document.failures.push(format!("{}: no effects: {why}", measure.plain)),
