@@ -33,6 +33,8 @@ impl When {
 pub struct Client {
     /// CPUs for its threads; `None` for those of the command itself.
     pub cpus: Option<Vec<usize>>,
+    /// Connections that carry load; `None` for those of the load's own definition.
+    pub connections: Option<u32>,
     /// Character set of its sessions; `None` for the default of a connection.
     pub character_set: Option<String>,
 }

@@ -133,8 +133,7 @@ fn levers(
 }
 
 fn loaded(who: &str, lever_set: &LeverSet, common: &Common<'_>) -> Result<Loaded, Vec<ProveError>> {
-    let resolved =
-        experiment::resolve(common.load, &lever_set.workload).map_err(|errors| plan_errors(who, &errors))?;
+    let resolved = experiment::resolve(common.load, lever_set).map_err(|errors| plan_errors(who, &errors))?;
     let work = Work::new(&resolved).map_err(|errors| plan_errors(who, &errors))?;
     let mut plan = resolved.draft.on(no_server(), common.now);
     plan.time_s = common.slice_s;

@@ -264,8 +264,10 @@ impl Comparison {
             }
             watch(progress);
         };
+        // A curve needs all blocks for its other values, whatever the comparison says.
+        let to_the_end = self.to_the_end || self.design.curve.is_some();
         let mut decided = |slices: &[Slice]| {
-            !self.to_the_end
+            !to_the_end
                 && verdict::so_far(&self.design, slices)
                     .is_some_and(|(_, finding)| finding != Finding::Undecided)
         };

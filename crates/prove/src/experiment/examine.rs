@@ -212,7 +212,7 @@ impl Examiner<'_> {
     /// The load resolves with the options of an arm; an arm of a probe names what it is.
     fn load(&mut self, load: &LoadDefinition, lever_set: &LeverSet, own: &[String]) {
         let Some(probe) = &load.probe else {
-            for problem in load::resolve(load, &lever_set.workload).err().into_iter().flatten() {
+            for problem in load::resolve(load, lever_set).err().into_iter().flatten() {
                 self.wrong(&load.workload, format!("load: {problem}"));
             }
             return;

@@ -1,6 +1,7 @@
 //! The load of an experiment, resolved as `mydyno bench` resolves its command line.
 
 use indexmap::IndexMap;
+use mydyno_levers::LeverSet;
 use mydyno_model::experiment::definition::LoadDefinition;
 use mydyno_run::request::{self, Machine};
 use mydyno_run::{PlanError, Request, Resolved};
@@ -22,16 +23,17 @@ pub fn of_options(options: &[(String, String)]) -> IndexMap<String, Value> {
     all
 }
 
-/// Resolves a load with one step; options of the workload that are levers of an arm come last.
+/// Resolves a load with one step; options of the workload and connections that are levers of an arm take precedence.
 ///
 /// # Errors
 /// All mistakes in it.
-pub fn resolve(load: &LoadDefinition, levers: &[(String, String)]) -> Result<Resolved, Vec<PlanError>> {
+pub fn resolve(load: &LoadDefinition, lever_set: &LeverSet) -> Result<Resolved, Vec<PlanError>> {
+    let levers = &lever_set.workload;
     let given = load.options.iter().flat_map(|(name, value)| typed(name, value));
     let request = Request {
         workload: load.workload.clone(),
         options: given.chain(levers.iter().cloned()).collect(),
-        connections: load.connections.map(|n| n.to_string()),
+        connections: lever_set.client.connections.or(load.connections).map(|n| n.to_string()),
         workers: load.workers.map(|n| n.to_string()),
         rate: load.rate.map(|rate| rate.to_string()),
         database: load.database.clone(),
@@ -84,14 +86,18 @@ mod tests {
     fn statements_that_write_are_permitted() {
         let options = of_options(&[("sql".to_owned(), "UPDATE shop.t SET n = n + 1".to_owned())]);
         let load = LoadDefinition { workload: "sql".to_owned(), options, ..LoadDefinition::default() };
-        assert!(resolve(&load, &[]).unwrap().draft.allow.write);
+        assert!(resolve(&load, &LeverSet::default()).unwrap().draft.allow.write);
     }
 
     #[test]
     fn a_load_is_one_point() {
         let load = LoadDefinition { workload: "oltp_point_select".to_owned(), ..LoadDefinition::default() };
-        assert_eq!(resolve(&load, &[]).unwrap().draft.steps[0].connections, 16);
+        assert_eq!(resolve(&load, &LeverSet::default()).unwrap().draft.steps[0].connections, 16);
+        let levers = LeverSet::parse(&[("client.connections".to_owned(), "3".to_owned())]).unwrap();
+        assert_eq!(resolve(&load, &levers).unwrap().draft.steps[0].connections, 3);
         let load = LoadDefinition { workload: "oltp_point_selcet".to_owned(), ..load };
-        assert!(resolve(&load, &[]).unwrap_err()[0].to_string().contains("oltp_point_select"));
+        assert!(
+            resolve(&load, &LeverSet::default()).unwrap_err()[0].to_string().contains("oltp_point_select")
+        );
     }
 }
