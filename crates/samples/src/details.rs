@@ -172,6 +172,7 @@ impl<C: Connect> Counters for Details<C> {
 
     fn read(&mut self, values: &mut Values) {
         let (begun, begun_s) = (Instant::now(), values.get("observe.details.at_s").unwrap_or(0.0));
+        self.own.let_counters_go_first();
         if !self.open() {
             return;
         }

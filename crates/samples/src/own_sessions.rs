@@ -1,8 +1,10 @@
 //! The sessions that sampling itself has on the server, which are no part of what is observed.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Sessions of the samplers of one server, shared between them.
 #[derive(Debug, Clone, Default)]
@@ -13,7 +15,13 @@ struct Inner {
     ids: Mutex<BTreeSet<String>>,
     busy: AtomicU32,
     sent: AtomicU64,
+    /// Whether the counters are being read, which others let go first.
+    counters: AtomicBool,
 }
+
+/// How long others wait for the counters, and how often they look.
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(10);
 
 impl OwnSessions {
     /// Adds the session with this number of the server's.
@@ -50,6 +58,20 @@ impl OwnSessions {
     pub(crate) fn busy(&self) -> Busy<'_> {
         self.0.busy.fetch_add(1, Ordering::Relaxed);
         Busy(&self.0.busy)
+    }
+
+    /// Says whether the counters are being read.
+    pub(crate) fn reads_counters(&self, reads: bool) {
+        self.0.counters.store(reads, Ordering::Relaxed);
+    }
+
+    /// Waits a moment for the counters, which are due at the same instants: neither is to slow down the other.
+    pub(crate) fn let_counters_go_first(&self) {
+        let until = Instant::now() + LONGEST_WAIT;
+        thread::sleep(LOOK);
+        while self.0.counters.load(Ordering::Relaxed) && Instant::now() < until {
+            thread::sleep(LOOK);
+        }
     }
 
     /// Sessions that execute statements now.

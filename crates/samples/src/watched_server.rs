@@ -190,6 +190,7 @@ impl<C: Connect> Counters for WatchedServer<C> {
     }
 
     fn read(&mut self, values: &mut Values) {
+        self.own.reads_counters(true);
         // A server that was restarted between two readings answers a new connection at once.
         for _ in 0..2 {
             if let Err(lost) = self.open() {
@@ -209,6 +210,7 @@ impl<C: Connect> Counters for WatchedServer<C> {
                 None => {}
             }
         }
+        self.own.reads_counters(false);
         values.set("server.connection.opened", f64::from(self.opened));
         values.set("server.connection.statements", self.own.sent() as f64);
         values.set("server.connection.sessions_now", self.own.count() as f64);
