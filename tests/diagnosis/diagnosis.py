@@ -144,8 +144,9 @@ def signal_group(child, number):
 
 def redo_log(size):
     """The option of the redo log's size, by its name in the engine: MySQL 9 has no innodb_log_file_size."""
-    engine = os.path.basename(os.environ.get("ENGINE", "").rstrip("/"))
-    name = "innodb_redo_log_capacity" if engine.startswith(("mysql-8.4", "mysql-9")) else "innodb_log_file_size"
+    parts = os.environ.get("ENGINE", "").split("/")
+    is_late = any(part.startswith(("mysql-8.4", "mysql-9")) for part in parts)
+    name = "innodb_redo_log_capacity" if is_late else "innodb_log_file_size"
     # The smallest capacity is 8 MiB.
     return f"{name}={'8M' if size == '4M' and name == 'innodb_redo_log_capacity' else size}"
 
