@@ -364,6 +364,13 @@ impl Examiner<'_> {
         }
     }
 
+    /// Whether the server of each arm has a limit of memory.
+    fn memory_is_limited(&self) -> bool {
+        let d = self.definition();
+        let limits = |levers: &[String]| levers.iter().any(|level| level.starts_with("cgroup.memory="));
+        limits(&d.set_up) || (limits(&d.baseline.levers) && limits(&d.treatment.levers))
+    }
+
     fn jobs(&mut self) {
         for job in self.definition().jobs.clone() {
             for time in [&job.at, &job.duration].into_iter().flatten() {
@@ -381,6 +388,12 @@ impl Examiner<'_> {
                     if let Err(error) = parse_size(size) {
                         self.wrong(size, format!("job.work.memory_hog: {error}"));
                     }
+                    let limited = self.memory_is_limited();
+                    self.need(
+                        limited,
+                        "memory_hog",
+                        "job.work.memory_hog: each arm needs cgroup.memory, or the host would run out of memory",
+                    );
                 }
                 Work::Statement(sql) => {
                     self.need(!sql.trim().is_empty(), "statement", "job.work.statement: it is empty")
@@ -445,6 +458,11 @@ mod tests {
             ("expects = \"supported\"", "expects = \"suported\"", "did you mean supported?"),
             ("mode = \"alternate\"", "mode = \"in_place\"", "needs a start of the server"),
             ("since = ", "claims = [\"swapiness\"]\nsince = ", "did you mean"),
+            (
+                "[[response]]",
+                "[[job]]\nwork = { memory_hog = \"1G\" }\n\n[[response]]",
+                "job.work.memory_hog: each arm needs cgroup.memory",
+            ),
             ("direction = \"lower\"", "directoin = \"lower\"", "did you mean `direction`?"),
         ] {
             let mistakes = changed(from, to);
