@@ -31,7 +31,7 @@ enum Step {
     Restore(RestoreArgs),
     /// List the levers of this host and of private servers, and prerequisites that this machine lacks.
     Levers,
-    /// Disks with the timing of a rotating drive, whose power can be cut.
+    /// Disks with the timing of rotating or solid-state drives, whose power can be cut.
     Disk(super::disk::Args),
 }
 
