@@ -148,7 +148,7 @@ fn with_a_read_only_sys_what_is_not_written_there_can_be_had() {
     let mut seen = 0;
     for lever in &here {
         let id = lever["id"].as_str().unwrap();
-        let of_sys = ["thp.", "queue.", "swap.zram", "disk.medium", "disk.queue."];
+        let of_sys = ["thp.", "queue.", "bdi.", "swap.zram", "disk.medium", "disk.queue.", "disk.bdi."];
         if lever["lacks"].is_null() && of_sys.iter().any(|room| id.starts_with(room)) {
             says(&listed, id, read_only);
             seen += 1;
