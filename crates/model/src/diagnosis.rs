@@ -59,6 +59,22 @@ pub struct DiagnosedBudget {
     pub closure: Option<f64>,
     /// Intervals with a capture.
     pub captures: usize,
+    /// Classes of which the counters say something else than the stacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disagreements: Vec<Disagreement>,
+}
+
+/// A class of time whose stacks and counters differ by one thread or more, and by a factor of two or more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Disagreement {
+    /// The class.
+    pub class: TimeClass,
+    /// Mean number of threads in it by stacks.
+    pub stacks_threads: f64,
+    /// The figure of the counters.
+    pub figure: String,
+    /// Its mean over the window, in threads.
+    pub counted_threads: f64,
 }
 
 /// A class with its share of the time of statements.

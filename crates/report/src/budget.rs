@@ -142,6 +142,25 @@ fn bar(budget: &DiagnosedBudget, classes: &[TimeClass], length: f64) -> Markup {
     }
 }
 
+/// Where counters contradict the stacks, in sentences with their steps.
+pub fn disagreements(run: &RunView<'_>) -> Vec<String> {
+    let steps = known(run);
+    let three = mydyno_model::units::three_digits;
+    let sentences = steps.iter().flat_map(|(step, budget)| {
+        budget.disagreements.iter().map(|found| {
+            format!(
+                "{}: {}: {} threads by stacks, {} by {}",
+                step_name(step),
+                found.class.words(),
+                three(found.stacks_threads),
+                three(found.counted_threads),
+                found.figure
+            )
+        })
+    });
+    sentences.collect()
+}
+
 /// Spikes in sentences, with their steps.
 pub fn spikes(run: &RunView<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
@@ -193,6 +212,7 @@ mod tests {
             unexplained: 0.0,
             closure: None,
             captures: 3,
+            disagreements: Vec::new(),
         }
     }
 

@@ -81,6 +81,9 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
         out.push_str("## Where the time went\n\n");
         table(out, budget::sheet(run));
         let _ = writeln!(out, "{}\n", budget::ABOUT);
+        for sentence in budget::disagreements(run) {
+            let _ = writeln!(out, "The counters say something else: {}\n", esc(&sentence));
+        }
     }
     for titled in details::tables(run) {
         let _ = writeln!(out, "## {}\n", titled.title);

@@ -152,6 +152,9 @@ impl Page {
     fn budget(&mut self, run: &RunView<'_>) {
         if budget::is_known(run) {
             self.sheet(budget::sheet(run), false);
+            for (nth, sentence) in budget::disagreements(run).iter().enumerate() {
+                self.named(if nth == 0 { "counters" } else { "" }, "1", &safe(sentence));
+            }
             self.gap();
         }
         for (nth, spike) in budget::spikes(run).iter().enumerate() {

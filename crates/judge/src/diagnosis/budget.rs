@@ -1,6 +1,6 @@
 //! The budget of a window, from the intervals of it in which stacks were captured.
 
-use mydyno_model::diagnosis::{DiagnosedBudget, DiagnosedShare, ShareSource};
+use mydyno_model::diagnosis::{DiagnosedBudget, DiagnosedShare, Disagreement, ShareSource};
 use mydyno_model::profile::TimeClass;
 use mydyno_model::watch::WatchInterval;
 use mydyno_stats::special::t_quantile;
@@ -55,8 +55,35 @@ pub fn of(intervals: &[WatchInterval]) -> Option<DiagnosedBudget> {
         unexplained: unexplained.map_or(0.0, |class| class.share),
         closure: mean("profile.closure"),
         captures: captured.len(),
+        disagreements: disagreements(intervals, &classes, busy_threads),
         classes,
     })
+}
+
+/// Classes of which counters tell the mean number of threads as well.
+const COUNTED: [(TimeClass, &str); 4] = [
+    (TimeClass::CpuWait, "server.threads_waiting_for_cpu"),
+    (TimeClass::DataRead, "server.file.data.read_threads"),
+    (TimeClass::RowLock, "innodb.row_lock_waiting"),
+    (TimeClass::MetadataLock, "server.sessions.metadata_locked"),
+];
+
+/// Differences from which stacks and counters disagree: threads, and the factor between both.
+const FAR_THREADS: f64 = 1.0;
+const FAR_FACTOR: f64 = 2.0;
+
+/// Where the counters contradict the stacks. Threads that wait for longer than a capture switch in none and have no stack.
+fn disagreements(intervals: &[WatchInterval], classes: &[DiagnosedShare], busy: f64) -> Vec<Disagreement> {
+    let found = COUNTED.into_iter().filter_map(|(class, figure)| {
+        let known: Vec<f64> = intervals.iter().filter_map(|i| i.figures.get(figure).copied()).collect();
+        let counted_threads = known.iter().sum::<f64>() / known.len() as f64;
+        let share = classes.iter().find(|found| found.class == class).map_or(0.0, |found| found.share);
+        let stacks_threads = share * busy;
+        let (more, less) = (counted_threads.max(stacks_threads), counted_threads.min(stacks_threads));
+        let is_far = !known.is_empty() && more - less >= FAR_THREADS && more >= FAR_FACTOR * less;
+        is_far.then(|| Disagreement { class, stacks_threads, figure: figure.to_owned(), counted_threads })
+    });
+    found.collect()
 }
 
 /// Half the width of the interval of a ratio of means (Cochran, Sampling Techniques, 3rd edition, section 6.4).
@@ -115,6 +142,27 @@ mod tests {
         assert!(low < first.share && first.share < high && high <= 1.0, "{low} {high}");
         assert_eq!((found.captures, found.unexplained), (3, 0.0));
         assert_eq!(of(&[none]), None);
+    }
+
+    #[test]
+    fn counters_that_say_something_else_are_told() {
+        let seen = |locked: f64, rows: f64| {
+            interval(&[
+                ("budget.busy_threads", 4.0),
+                ("budget.row_lock_threads", 3.0),
+                ("budget.cpu_user_threads", 1.0),
+                ("innodb.row_lock_waiting", rows),
+                ("server.sessions.metadata_locked", locked),
+            ])
+        };
+        let differ = |intervals: &[WatchInterval]| -> Vec<(TimeClass, f64, f64)> {
+            let budget = of(intervals).unwrap_or_else(|| panic!("no budget"));
+            let all = budget.disagreements.into_iter();
+            all.map(|found| (found.class, found.stacks_threads, found.counted_threads)).collect()
+        };
+        assert!(differ(&[seen(0.5, 2.0), seen(0.5, 2.5)]).is_empty());
+        assert_eq!(differ(&[seen(5.0, 2.0), seen(7.0, 2.0)]), [(TimeClass::MetadataLock, 0.0, 6.0)]);
+        assert_eq!(differ(&[seen(0.0, 0.5)]), [(TimeClass::RowLock, 3.0, 0.5)]);
     }
 
     #[test]

@@ -75,6 +75,11 @@ fn time_budget(runs: &[RunView<'_>]) -> Markup {
         @for (n, run) in runs.iter().enumerate().filter(|(_, run)| budget::is_known(run)) {
             (run_heading(runs, n))
             (budget::bars(run))
+            @let differ = budget::disagreements(run);
+            @if !differ.is_empty() {
+                p.note { "The counters say something else:" }
+                ul { @for sentence in &differ { li { (esc(sentence)) } "\n" } }
+            }
         }
     }
 }

@@ -128,7 +128,17 @@ fn time_budget(budget: &DiagnosedBudget, width: usize) -> String {
         three_digits(budget.busy_threads),
         shares.collect::<Vec<_>>().join(" · ")
     );
-    filled(&text, width).into_iter().map(|line| line + "\n").collect()
+    let differ = budget.disagreements.iter().map(|found| {
+        format!(
+            "The counters say something else: {} {} threads by stacks, {} by {}",
+            found.class.words(),
+            three_digits(found.stacks_threads),
+            three_digits(found.counted_threads),
+            found.figure
+        )
+    });
+    let sentences = std::iter::once(text).chain(differ);
+    sentences.flat_map(|sentence| filled(&sentence, width)).map(|line| line + "\n").collect()
 }
 
 /// Words on lines of at most `width` characters, where they fit.
