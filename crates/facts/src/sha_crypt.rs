@@ -1,10 +1,12 @@
 //! The salted hash of caching_sha2_password: SHA-256 by the method of crypt(3) (U. Drepper, Unix crypt using SHA-256 and
 //! SHA-512), with a salt of 20 bytes.
 
+use std::fmt;
+
 use sha2::{Digest, Sha256};
 
 /// A stored hash: `$A$`, thousands of rounds as three hexadecimal digits, `$`, the salt, the digest.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Stored {
     rounds: u32,
     salt: Vec<u8>,
@@ -14,7 +16,19 @@ pub struct Stored {
 const SALT: usize = 20;
 const DIGEST: usize = 43;
 
+/// Shows neither salt nor digest.
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stored").field("rounds", &self.rounds).finish_non_exhaustive()
+    }
+}
+
 impl Stored {
+    /// Rounds of the digest, which set the time of a comparison.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
     /// Reads a stored hash; `None` where it has another form.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let rest = bytes.strip_prefix(b"$A$")?;

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use mydyno_host::StateDir;
 use mydyno_host::machine::ProcessIdentity;
@@ -19,6 +20,9 @@ use crate::error::SandboxError;
 const RUN: &str = "run";
 /// Bytes of a unix socket's path, `sun_path` of unix(7) without its final NUL.
 const SOCKET_PATH_BYTES: usize = 107;
+/// Time limit for a lock that nobody means to hold: a process that was just forked has a copy of each descriptor until it
+/// executes its program, milliseconds later.
+const FORKED: Duration = Duration::from_millis(200);
 
 /// The folder `servers/NAME` of a state folder.
 #[derive(Debug, Clone)]
@@ -76,9 +80,15 @@ impl ServerFolder {
     pub(crate) fn lock(&self, name: &str) -> Result<Option<File>, SandboxError> {
         // A folder that does not exist needs no lock.
         let Ok(folder) = File::open(&self.path) else { return Ok(None) };
-        match lock(&folder, true) {
-            Ok(()) => Ok(Some(folder)),
-            Err(_) => Err(SandboxError::ServerBusy { name: name.to_owned() }),
+        let deadline = Instant::now() + FORKED;
+        loop {
+            match lock(&folder, true) {
+                Ok(()) => return Ok(Some(folder)),
+                Err(_) if Instant::now() >= deadline => {
+                    return Err(SandboxError::ServerBusy { name: name.to_owned() });
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(2)),
+            }
         }
     }
 
