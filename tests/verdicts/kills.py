@@ -80,10 +80,16 @@ class Course:
     def __init__(self, binary, name, top, draw):
         self.binary, self.name, self.draw = binary, name, draw
         self.state = top / name
-        self.out = self.state / "experiment"
         self.state.mkdir(mode=0o700)
+        self.begun = 0
         self.environment = {**os.environ, "MYDYNO_STATE": str(self.state)}
-        self.before, self.kept, self.faults, self.ended = settings(), "", [], 0
+        self.before, self.faults, self.ended = settings(), [], 0
+        self.begin()
+
+    def begin(self):
+        """A new execution, in a folder of its own."""
+        self.begun += 1
+        self.out, self.kept = self.state / f"experiment-{self.begun}", ""
 
     def command(self):
         if (self.out / "slices.jsonl").exists():
@@ -152,8 +158,13 @@ def main():
     with tempfile.TemporaryDirectory(prefix="mydyno-kills-") as top:
         for name in names:
             course = Course(os.path.abspath(options.binary), name, Path(top), draw)
-            for number in range(options.kills // len(names)):
-                course.end_once([signal.SIGKILL, signal.SIGTERM, signal.SIGINT][number % 3])
+            kills = options.kills // len(names)
+            # One that was over before its instant is begun anew: each experiment is ended as often as was asked for.
+            while course.ended < kills and course.begun <= kills:
+                if not course.end_once([signal.SIGKILL, signal.SIGTERM, signal.SIGINT][course.ended % 3]):
+                    course.begin()
+            if course.ended < kills:
+                course.fault(f"it was over before it could be ended: {course.ended} of {kills} times")
             course.carry_out()
             faults, ended = faults + len(course.faults), ended + course.ended
             time.sleep(0.1)
