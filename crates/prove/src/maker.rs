@@ -9,6 +9,7 @@ use mydyno_host::setting::AllowHostChange;
 use mydyno_levers::{Client, LeverSet};
 use mydyno_load::clock::MonotonicClock;
 use mydyno_model::experiment::{Arm, Row};
+use mydyno_model::plan::Plan;
 use mydyno_model::server::ServerInfo;
 use mydyno_run::{Cancel, LoadSite, RunError, change_schema, make_tables, read_tables};
 use mydyno_sandbox::data::DataAtRest;
@@ -170,11 +171,14 @@ impl<'a> Maker<'a> {
     ) -> Result<ConnectOptions, ProveError> {
         let (who, arm, stop) = (wanted.who, wanted.arm, self.stop);
         let Loaded { plan, work, .. } = wanted.load;
-        // The figures of a warm-up are not kept, so its row is a placeholder.
+        // The end of the warm-up is a slice whose figures are not kept, so its row is a placeholder.
+        let end_s = plan.time_s.min(self.warmup.as_secs_f64());
+        let plan = &Plan { time_s: end_s, ..plan.clone() };
+        let settle = self.warmup.saturating_sub(Duration::from_secs_f64(end_s));
         let row = Row { order: 0, start: 0, block: 0, arm: arm.role };
         let client = wanted.client.clone();
-        let warm = Load { plan, work, target: &target, client, settle: self.warmup };
-        match slice::measure(&warm, row, clock, stop) {
+        let warm = Load { plan, work, target: &target, client, settle };
+        match slice::warm_up(&warm, row, clock, stop) {
             Measured::Interrupted => Err(server_error(who, SandboxError::Interrupted)),
             Measured::Slice(slice) => match slice.failed {
                 Some(why) => {
