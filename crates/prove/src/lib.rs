@@ -27,6 +27,7 @@ pub mod measure;
 mod overhead;
 pub mod price;
 pub mod probing;
+mod run_options;
 mod server_memory;
 mod servers;
 pub mod side;

@@ -25,6 +25,7 @@ mod scale;
 mod scaling;
 mod series;
 mod sheet;
+mod stand_alone;
 mod table;
 mod terminal;
 mod text;

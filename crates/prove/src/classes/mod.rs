@@ -13,4 +13,6 @@ mod turn;
 pub use folder::{holds_classes, of_folder};
 pub(crate) use plan::check;
 pub use plan::{ClassesRequest, Planned};
-pub use run::{Progress, RunOptions};
+pub use run::Progress;
+
+pub use crate::run_options::RunOptions;

@@ -1,18 +1,15 @@
 //! Measures the classes: starts of the servers, plans, rounds in random order, until the budget is over.
 
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mydyno_host::Host;
-use mydyno_host::setting::AllowHostChange;
 use mydyno_model::experiment::Role;
 use mydyno_model::experiment::classes::{ClassComparison, ClassFigures, ClassRound, ClassStatement};
 use mydyno_model::server::ServerInfo;
-use mydyno_run::{Cancel, LoadSite, RunError, make_tables};
+use mydyno_run::{LoadSite, RunError, make_tables};
 use mydyno_sandbox::{Site, Spec};
 use mydyno_stats::rng::Rng;
 use mydyno_wire::{Client, ConnectOptions};
@@ -25,27 +22,10 @@ use crate::comparison::put_back_what_a_kill_left;
 use crate::error::ProveError;
 use crate::lines::{LineWriter, make_folder};
 use crate::maker::{server_error, with_log_tail};
+use crate::run_options::RunOptions;
 
 /// Label of the random stream of the order of classes and servers.
 const ORDER: u64 = u64::from_be_bytes(*b"classord");
-
-/// Options of the execution.
-pub struct RunOptions<'a> {
-    /// The state folder, its journal and a lease.
-    pub host: &'a Host,
-    /// The user's permission to change the host.
-    pub allow_host_change: Option<AllowHostChange>,
-    /// Folder of the document.
-    pub folder: PathBuf,
-    /// Whether it is that of an interrupted experiment.
-    pub resume: bool,
-    /// The command that repeats it.
-    pub command: Option<String>,
-    /// Lines on the host.
-    pub set_up: Vec<String>,
-    /// Set by the user to end the experiment.
-    pub stop: &'a Cancel,
-}
 
 /// Progress of an experiment.
 #[derive(Debug)]

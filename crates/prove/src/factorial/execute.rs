@@ -4,8 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mydyno_host::Host;
-use mydyno_host::setting::AllowHostChange;
 use mydyno_levers::InPlace;
 use mydyno_load::clock::{Clock, MonotonicClock};
 use mydyno_model::Document;
@@ -13,7 +11,6 @@ use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::factorial::{Factorial, FactorialRow, FactorialRun};
 use mydyno_model::experiment::{Role, Row, Slice};
 use mydyno_model::server::ServerInfo;
-use mydyno_run::Cancel;
 use mydyno_sandbox::Site;
 use mydyno_wire::ConnectOptions;
 use serde_json::Map;
@@ -25,26 +22,10 @@ use crate::lines::{LineWriter, make_folder, read_file, read_lines, write_synced}
 use crate::maker::{Made, Maker, is_interrupted, server_error, with_log_tail};
 use crate::slice::{self, Load, Measured};
 
+pub use crate::run_options::RunOptions;
+
 const DOCUMENT: &str = "factorial.json";
 const RUNS: &str = "runs.jsonl";
-
-/// Options of the execution.
-pub struct RunOptions<'a> {
-    /// The state folder, its journal and a lease.
-    pub host: &'a Host,
-    /// The user's permission to change the host.
-    pub allow_host_change: Option<AllowHostChange>,
-    /// Folder of the experiment.
-    pub folder: PathBuf,
-    /// Whether the folder exists already.
-    pub resume: bool,
-    /// The command that repeats it.
-    pub command: Option<String>,
-    /// Lines on the host.
-    pub set_up: Vec<String>,
-    /// Set by the user to end the experiment.
-    pub stop: &'a Cancel,
-}
 
 /// Progress of an experiment.
 #[derive(Debug)]

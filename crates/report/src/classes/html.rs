@@ -1,9 +1,10 @@
 //! Two servers compared by classes of statements as one HTML page without scripts.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use mydyno_model::experiment::classes::{ClassComparison, ClassPoint, ClassResult, QueryPlan};
 
 use super::{COLUMNS, differences, heading, published, row, scope, servers};
+use crate::stand_alone::page;
 use crate::text::html as esc;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}\
@@ -16,33 +17,19 @@ const PLOT: (f64, f64, f64) = (840.0, 18.0, 260.0);
 
 /// A page that stands alone: no script, nothing loaded from elsewhere.
 pub fn html(document: &ClassComparison) -> String {
-    let page = html! {
-        (DOCTYPE) "\n"
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                title { (esc(&document.experiment)) }
-                // A constant of the program.
-                style { (PreEscaped(STYLE)) }
-            }
-            "\n"
-            body {
-                "\n"
-                h1 { (esc(&document.question)) } "\n"
-                p.answer { (esc(&document.answer)) } "\n"
-                p { (esc(&servers(document))) } "\n"
-                (plot(document))
-                @for class in &document.classes { (of_class(document, class)) }
-                h2 { "Set-up" } "\n"
-                @if let Some(why) = &document.stand_in { p { "A stand-in for the published set-up: " (esc(why)) } "\n" }
-                @for line in &document.set_up { p { (esc(line)) } "\n" }
-                p { (scope(document)) } "\n"
-                @if let Some(command) = &document.command { pre { (esc(command)) } "\n" }
-            }
-        }
-        "\n"
+    let body = html! {
+        h1 { (esc(&document.question)) } "\n"
+        p.answer { (esc(&document.answer)) } "\n"
+        p { (esc(&servers(document))) } "\n"
+        (plot(document))
+        @for class in &document.classes { (of_class(document, class)) }
+        h2 { "Set-up" } "\n"
+        @if let Some(why) = &document.stand_in { p { "A stand-in for the published set-up: " (esc(why)) } "\n" }
+        @for line in &document.set_up { p { (esc(line)) } "\n" }
+        p { (scope(document)) } "\n"
+        @if let Some(command) = &document.command { pre { (esc(command)) } "\n" }
     };
-    page.into_string()
+    page(&document.experiment, STYLE, &body)
 }
 
 fn of_class(document: &ClassComparison, class: &ClassResult) -> Markup {

@@ -1,9 +1,10 @@
 //! An experiment with several factors as one HTML page without scripts.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use mydyno_model::experiment::factorial::{Factorial, FactorialResponse};
 
 use super::{change, design, levers, lines, word};
+use crate::stand_alone::page;
 use crate::text::html as esc;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}\
@@ -15,31 +16,17 @@ const PLOT: (f64, f64, f64) = (720.0, 26.0, 90.0);
 
 /// A page that stands alone: no script, nothing loaded from elsewhere.
 pub fn html(document: &Factorial) -> String {
-    let page = html! {
-        (DOCTYPE) "\n"
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                title { (esc(&document.experiment)) }
-                // A constant of the program.
-                style { (PreEscaped(STYLE)) }
-            }
-            "\n"
-            body {
-                "\n"
-                h1 { (esc(&document.experiment)) } "\n"
-                p.answer { (esc(&document.answer)) } "\n"
-                p { (esc(&document.question)) } "\n"
-                @for response in &document.responses { (effects(document, response)) }
-                pre { (esc(&design(document).join("\n"))) } "\n"
-                table { "\n" @for (name, text) in lines(document) { tr { td { (name) } td { (esc(&text)) } } "\n" } }
-                "\n"
-                @for threat in &document.threats { p { "! " (esc(threat)) } "\n" }
-            }
-        }
+    let body = html! {
+        h1 { (esc(&document.experiment)) } "\n"
+        p.answer { (esc(&document.answer)) } "\n"
+        p { (esc(&document.question)) } "\n"
+        @for response in &document.responses { (effects(document, response)) }
+        pre { (esc(&design(document).join("\n"))) } "\n"
+        table { "\n" @for (name, text) in lines(document) { tr { td { (name) } td { (esc(&text)) } } "\n" } }
         "\n"
+        @for threat in &document.threats { p { "! " (esc(threat)) } "\n" }
     };
-    page.into_string()
+    page(&document.experiment, STYLE, &body)
 }
 
 fn effects(document: &Factorial, response: &FactorialResponse) -> Markup {

@@ -1,10 +1,11 @@
 //! A verdict as one HTML page without scripts: the answer, the price, the blocks, published figures, threats, how to repeat it.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use mydyno_model::experiment::price::CrashCost;
 use mydyno_model::experiment::{BlockRatio, Verdict};
 
 use super::{curve, heading, lines};
+use crate::stand_alone::page;
 use crate::text::html as esc;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}\
@@ -20,34 +21,20 @@ pub fn html(verdict: &Verdict) -> String {
     let prices: Vec<String> = price
         .flat_map(|price| price.ledger.iter().cloned().chain(price.crashes.iter().map(CrashCost::text)))
         .collect();
-    let page = html! {
-        (DOCTYPE) "\n"
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                title { (esc(&verdict.experiment)) }
-                // A constant of the program.
-                style { (PreEscaped(STYLE)) }
-            }
-            "\n"
-            body {
-                "\n"
-                h1 { (esc(&verdict.experiment)) ": " (heading(verdict).to_lowercase()) } "\n"
-                p.answer { (esc(&verdict.answer)) } "\n"
-                p { (esc(&verdict.question)) } "\n"
-                @for text in &prices { p.price { "The price: " (esc(text)) } "\n" }
-                @if let Some(curve) = &verdict.curve { (curve::plot(curve)) }
-                (plot(&verdict.block_ratios))
-                table { "\n" @for (name, text) in lines(verdict) { tr { td { (name) } td { (esc(&text)) } } "\n" } }
-                "\n"
-                @for threat in &verdict.threats {
-                    p.threat { b { (esc(&threat.id)) } ": " (esc(&threat.text)) " → " (esc(&threat.next_step)) } "\n"
-                }
-            }
-        }
+    let body = html! {
+        h1 { (esc(&verdict.experiment)) ": " (heading(verdict).to_lowercase()) } "\n"
+        p.answer { (esc(&verdict.answer)) } "\n"
+        p { (esc(&verdict.question)) } "\n"
+        @for text in &prices { p.price { "The price: " (esc(text)) } "\n" }
+        @if let Some(curve) = &verdict.curve { (curve::plot(curve)) }
+        (plot(&verdict.block_ratios))
+        table { "\n" @for (name, text) in lines(verdict) { tr { td { (name) } td { (esc(&text)) } } "\n" } }
         "\n"
+        @for threat in &verdict.threats {
+            p.threat { b { (esc(&threat.id)) } ": " (esc(&threat.text)) " → " (esc(&threat.next_step)) } "\n"
+        }
     };
-    page.into_string()
+    page(&verdict.experiment, STYLE, &body)
 }
 
 /// The blocks as pairs: the treatment and the second copy of the baseline, each over the baseline of its block, on a log scale.
