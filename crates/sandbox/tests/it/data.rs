@@ -134,6 +134,22 @@ fn keeping_that_is_interrupted_leaves_the_server_with_its_data_and_can_be_tried_
 }
 
 #[test]
+fn lent_data_are_in_no_list_start_servers_and_leave_nothing() {
+    let scratch = Scratch::new();
+    let site = scratch.site();
+    let lent = three_rows(&site, Keeping { lent: true, ..PLAIN });
+    assert_eq!(data::names(&site).unwrap(), [""; 0]);
+    let open = status(&scratch.host.journal, scratch.host.machine()).unwrap();
+    assert!(!open.is_empty(), "a killed command would leave them");
+    let server = up(&site, &from("one", &lent), &mut |_| {}).unwrap();
+    assert_eq!(run(&server, "SELECT COUNT(*) FROM d.t"), "3");
+    down(&site, "one").unwrap();
+    data::give_back(&site, &lent).unwrap();
+    assert!(!scratch.path().join("state/data").exists());
+    assert_eq!(scratch.traces(), [""; 0]);
+}
+
+#[test]
 fn arms_start_from_the_same_data_and_a_changed_byte_is_seen() {
     let scratch = Scratch::new();
     let site = scratch.site();
