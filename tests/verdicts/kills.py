@@ -81,7 +81,7 @@ class Course:
         self.binary, self.name, self.draw = binary, name, draw
         self.state = top / name
         self.state.mkdir(mode=0o700)
-        self.begun = 0
+        self.begun, self.child = 0, None
         self.environment = {**os.environ, "MYDYNO_STATE": str(self.state)}
         self.before, self.faults, self.ended = settings(), [], 0
         self.begin()
@@ -97,7 +97,15 @@ class Course:
         return [self.binary, "prove", self.name, *SHORT, f"--out={self.out}"]
 
     def start(self):
-        return subprocess.Popen(self.command(), env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.child = subprocess.Popen(self.command(), env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return self.child
+
+    def restore(self):
+        """Ends what runs, if anything, and puts the host back."""
+        if self.child and self.child.poll() is None:
+            self.child.kill()
+            self.child.communicate()
+        subprocess.run([self.binary, "host", "restore", "--quiet"], env=self.environment, capture_output=True, check=False)
 
     def fault(self, what):
         self.faults.append(what)
@@ -120,7 +128,7 @@ class Course:
             child.kill()
             child.communicate()
         if kind == signal.SIGKILL:
-            subprocess.run([self.binary, "host", "restore", "--quiet"], env=self.environment, capture_output=True, check=False)
+            self.restore()
         for difference in differences(self.before, self.state):
             self.fault(f"after {kind.name} at {instant:.2f} s {difference}")
         now = slices(self.out)
@@ -154,18 +162,23 @@ def main():
     options = ask.parse_intermixed_args()
     draw, names = random.Random(options.seed), options.names
     faults, ended = 0, 0
+    # A test that is ended takes its folder away like one that is interrupted.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="mydyno-kills-") as top:
         for name in names:
             course = Course(os.path.abspath(options.binary), name, Path(top), draw)
             kills = options.kills // len(names)
-            # One that was over before its instant is begun anew: each experiment is ended as often as was asked for.
-            while course.ended < kills and course.begun <= kills:
-                if not course.end_once([signal.SIGKILL, signal.SIGTERM, signal.SIGINT][course.ended % 3]):
-                    course.begin()
-            if course.ended < kills:
-                course.fault(f"it was over before it could be ended: {course.ended} of {kills} times")
-            course.carry_out()
+            try:
+                # One that was over before its instant is begun anew: each experiment is ended as often as was asked for.
+                while course.ended < kills and course.begun <= kills:
+                    if not course.end_once([signal.SIGKILL, signal.SIGTERM, signal.SIGINT][course.ended % 3]):
+                        course.begin()
+                if course.ended < kills:
+                    course.fault(f"it was over before it could be ended: {course.ended} of {kills} times")
+                course.carry_out()
+            finally:
+                course.restore()
             faults, ended = faults + len(course.faults), ended + course.ended
             time.sleep(0.1)
     print(f"{ended} times ended, {faults} faults")
