@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """What captured stacks cost: throughput of a closed loop with and without them, in turns, and the CPU that they take.
 
-captures_cost.py BINARY [PAIRS] [SECONDS]: pairs of benches of so many seconds on one private server, each pair in a random order; the
-geometric mean of the ratios with its 95 % interval (Student's t on logarithms).
+Pairs of benches on one private server, each pair in a random order; the geometric mean of the ratios with its 95 % interval
+(Student's t on logarithms). Many short benches tell more than few long ones, since neighbours share the machine's noise.
 """
 
+import argparse
 import json
 import math
 import os
 import random
 import subprocess
-import sys
 import tempfile
 
 # The 97.5 % quantiles of Student's t, by degrees of freedom.
@@ -19,9 +19,13 @@ TABLES = ("--tables", "1", "--table-size", "20000")
 
 
 def main():
-    binary = os.path.abspath(sys.argv[1])
-    pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 8
-    seconds = int(sys.argv[3]) if len(sys.argv) > 3 else 15
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("binary")
+    ask.add_argument("--workload", default="oltp_read_write")
+    ask.add_argument("--pairs", type=int, default=8)
+    ask.add_argument("--seconds", type=int, default=15, help="of each bench; a capture begins every 5 s")
+    options = ask.parse_args()
+    binary, pairs, seconds, workload = os.path.abspath(options.binary), options.pairs, options.seconds, options.workload
     with tempfile.TemporaryDirectory(prefix="mydyno-captures-") as state:
         environment = {**os.environ, "MYDYNO_STATE": state + "/s"}
 
@@ -30,12 +34,12 @@ def main():
 
         dsn = json.loads(mydyno("server", "up", "cost", "--json"))["dsn"]
         try:
-            mydyno("bench", "oltp_read_write", "prepare", "--dsn", dsn, *TABLES)
+            mydyno("bench", workload, "prepare", "--dsn", dsn, *TABLES)
 
-            def run(nth, *options):
+            def run(nth, *extra):
                 out = f"{state}/{nth}"
-                words = ["bench", "oltp_read_write", "run", "--dsn", dsn, *TABLES, "--connections", "64", "--time", f"{seconds}s",
-                         "--warmup", "2s", "--json", "--quiet", "--allow-load", "--out", out, *options]
+                words = ["bench", workload, "run", "--dsn", dsn, *TABLES, "--connections", "64", "--time", f"{seconds}s",
+                         "--warmup", "2s", "--json", "--quiet", "--allow-load", "--out", out, *extra]
                 step = json.loads(mydyno(*words))["steps"][0]
                 return step["throughput"]["transactions_per_s"]["value"], out
 
@@ -57,7 +61,7 @@ def main():
             mydyno("server", "down", "cost")
     mean = sum(logs) / len(logs)
     deviation = math.sqrt(sum((x - mean) ** 2 for x in logs) / (len(logs) - 1))
-    half = T.get(len(logs) - 1, 2.0) * deviation / math.sqrt(len(logs))
+    half = T.get(len(logs) - 1, 2.05) * deviation / math.sqrt(len(logs))
     print(f"throughput with captures over without: {math.exp(mean):.4f} ({math.exp(mean - half):.4f} to {math.exp(mean + half):.4f}); "
           f"captures took {100 * sum(shares) / len(shares):.2f} % of a CPU on average")
 
