@@ -78,6 +78,12 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
             _ if has(&["COUNT", "("]) && !has(&["GROUP", "BY"]) => {
                 "COUNT without a WHERE reads a whole index each time: keep the number, or take the estimate of information_schema.TABLES".to_owned()
             }
+            _ if has(&["GROUP", "BY"]) && has(&["ORDER", "BY"]) => {
+                "it has no WHERE: it groups all rows before it sorts the groups. No index changes that: keep a table of sums, or narrow the rows".to_owned()
+            }
+            _ if has(&["ORDER", "BY"]) && sorted_by(&words).is_some_and(|column| indexed.contains_key(&column)) => {
+                "it has no WHERE, and an index has the order that it asks for: it reads as many rows as LIMIT and its offset add up to. Go on from the last value seen (WHERE key > ?)".to_owned()
+            }
             _ if has(&["ORDER", "BY"]) && words.iter().any(|word| word.eq_ignore_ascii_case("LIMIT")) => {
                 "it has no WHERE: an index on the columns of its ORDER BY lets it read no more rows than the LIMIT, and its offset, ask for".to_owned()
             }
@@ -112,6 +118,16 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
         return "columns that OR joins need an index each, or two statements with UNION".to_owned();
     }
     "EXPLAIN it, and give it an index on the columns of its WHERE".to_owned()
+}
+
+/// The first column of ORDER BY, in lower case, where it is a column and not a place, a function or an alias.
+fn sorted_by(words: &[&str]) -> Option<String> {
+    let at = words.windows(2).position(|some| same(some, &["ORDER", "BY"]))?;
+    let first = column(words.get(at + 2)?)?;
+    // The name of a table may stand before that of the column.
+    let of_table = words.get(at + 3) == Some(&".");
+    let name = if of_table { words.get(at + 4).and_then(column)? } else { first };
+    Some(name.to_ascii_lowercase())
 }
 
 fn same(words: &[&str], parts: &[&str]) -> bool {
@@ -191,6 +207,13 @@ mod tests {
                 "created has an index, which YEAR()",
             ),
             ("SELECT * FROM `o` WHERE SQL_TSI_MONTH ( `day` ) = ?", "day could have an index, which MONTH()"),
+            (
+                "SELECT `name` , COUNT ( * ) FROM `c` GROUP BY `name` ORDER BY ? DESC LIMIT ?",
+                "it groups all rows before it sorts",
+            ),
+            ("SELECT * FROM `c` ORDER BY `id` LIMIT ?, ...", "Go on from the last value seen"),
+            ("SELECT * FROM `c` ORDER BY `c` . `id` LIMIT ?, ...", "Go on from the last value seen"),
+            ("SELECT * FROM `c` ORDER BY `age` LIMIT ?", "an index on the columns of its ORDER BY"),
             ("SELECT * FROM `c` WHERE `phone` = ?", "phone is a text and has an index"),
             ("SELECT * FROM `c` WHERE `mail` = ?", "give it an index"),
             ("SELECT * FROM `c` WHERE `id` = ?", "give it an index"),

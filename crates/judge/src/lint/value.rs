@@ -85,6 +85,9 @@ fn integer(seen: &KnobSeen, rules: &Rules, value: &str, bounds: bool) -> Outcome
     let bound =
         |text: &Option<String>| text.as_deref().filter(|_| bounds).and_then(|t| t.parse::<i128>().ok());
     let (min, max) = (bound(&seen.min), bound(&seen.max));
+    // query_cache_size takes no other value than 0 while query_cache_type is OFF, as it was where the bounds were read.
+    let default = seen.default.as_deref().and_then(|default| default.parse::<i128>().ok());
+    let max = max.filter(|max| default.is_none_or(|default| default <= *max));
     if value.is_empty() && rules.empty_number == Negative::Refused {
         return Outcome::Refused("it is a number, and nothing stands behind the =".to_owned());
     }
@@ -242,6 +245,8 @@ mod tests {
         assert!(matches!(outcome(&stepped, &new, "5000", true), Outcome::Changed { to, .. } if to == "4096"));
         let signed = seen("type = \"integer\"\ndefault = \"-1\"\nmin = \"-1\"\n");
         assert_eq!(outcome(&signed, &new, "-1", true), Outcome::Taken);
+        let off = seen("type = \"integer\"\ndefault = \"1048576\"\nmin = \"0\"\nmax = \"0\"\n");
+        assert_eq!(outcome(&off, &new, "64M", true), Outcome::Taken, "the default is above the bound");
     }
 
     #[test]
