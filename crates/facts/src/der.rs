@@ -1,4 +1,4 @@
-//! The end of a certificate's validity, its names and the hash of its signature, out of its PEM file (RFC 7468, RFC 5280
+//! The end of a certificate's validity, its names, the length of its RSA key and the hash of its signature, out of its PEM file (RFC 7468, RFC 5280
 //! section 4.1).
 
 use base64::Engine as _;
@@ -15,6 +15,7 @@ const GENERALIZED_TIME: u8 = 0x18;
 /// Identifiers in DER: common name, alternative names, and the algorithms of signatures by MD5 and SHA-1.
 const COMMON_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x03];
 const ALTERNATIVE_NAMES: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x11];
+const RSA_KEY: [u8; 11] = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 const RSA_MD5: [u8; 11] = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x04];
 const RSA_SHA1: [u8; 11] = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x05];
 const ECDSA_SHA1: [u8; 9] = [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01];
@@ -57,6 +58,25 @@ impl Certificate {
             id if id.starts_with(&RSA_SHA1) || id.starts_with(&ECDSA_SHA1) => "sha1",
             _ => "other",
         })
+    }
+
+    /// Bits of its key where that is one of RSA (RFC 3279 section 2.3.1), and 0 for keys of other kinds.
+    pub fn rsa_bits(&self) -> Option<u64> {
+        let (_, _, subject) = part(self.validity_on()?.0)?;
+        let (_, _, key) = part(subject)?;
+        let (_, key, _) = part(key)?;
+        let (_, algorithm, bits) = part(key)?;
+        if !algorithm.starts_with(&RSA_KEY) {
+            return Some(0);
+        }
+        // A text of bits begins with the number of those that are not used in its last byte.
+        let (_, bits, _) = part(bits)?;
+        let (_, numbers, _) = part(bits.get(1..)?)?;
+        let (_, modulus, _) = part(numbers)?;
+        let first = modulus.iter().position(|byte| *byte != 0)?;
+        let modulus = modulus.get(first..)?;
+        let leading = u64::from(modulus.first()?.leading_zeros());
+        Some(8 * modulus.len() as u64 - leading)
     }
 
     /// The host names that it is for: its alternative names, or, where it has none, its common name.
@@ -178,6 +198,9 @@ bGUuY29tgg9kYjIuZXhhbXBsZS5jb22HBAoAAAEwCQYHKoZIzj0EAQNIADBFAiEA
         let old = Certificate::read(OLD).unwrap();
         let names = ["db1.example.com", "db2.example.com"].map(str::to_owned).to_vec();
         assert_eq!((old.hash(), old.names()), (Some("sha1"), Some(names)));
+        // `openssl x509 -text` tells 1024 bits of this one, and of the others elliptic curves.
+        assert_eq!(Certificate::read(SHORT).unwrap().rsa_bits(), Some(1024));
+        assert_eq!([long.rsa_bits(), old.rsa_bits()], [Some(0), Some(0)]);
     }
 
     #[test]

@@ -110,6 +110,13 @@ impl SqlError {
     }
 }
 
+impl SqlError {
+    /// Whether the statement took longer than it was given: 3024 by MySQL's limit, 1969 by MariaDB's.
+    pub(crate) fn is_late(&self) -> bool {
+        matches!(self, Self::Refused { code: 3024 | 1969, .. } | Self::Unanswered { .. })
+    }
+}
+
 /// Longest value that is kept, in bytes; SHOW ENGINE INNODB STATUS returns at most 1 MiB.
 const LONGEST_CELL: usize = 1 << 20;
 
@@ -140,6 +147,8 @@ const MOST_RENEWALS: u32 = 3;
 pub struct ReadOnly<'a> {
     inner: &'a mut dyn Sql,
     deadline: Option<Instant>,
+    /// Limit of each statement, within the deadline.
+    longest: Option<Duration>,
     rest_until: Option<Instant>,
     dialect: Option<Dialect>,
     /// The error that ended the connection. Later statements get this first error, because theirs would only say that the
@@ -153,7 +162,16 @@ pub struct ReadOnly<'a> {
 impl<'a> ReadOnly<'a> {
     /// Guards a connection.
     pub fn new(inner: &'a mut dyn Sql) -> Self {
-        Self { inner, deadline: None, rest_until: None, dialect: None, lost: None, renewals: 0, sent: 0 }
+        Self {
+            inner,
+            deadline: None,
+            longest: None,
+            rest_until: None,
+            dialect: None,
+            lost: None,
+            renewals: 0,
+            sent: 0,
+        }
     }
 
     /// Sets the server's version, from the text of VERSION(); it selects the wordings of statements.
@@ -169,6 +187,11 @@ impl<'a> ReadOnly<'a> {
     /// Sets the deadline after which nothing is sent.
     pub fn until(&mut self, deadline: Instant) {
         self.deadline = Some(deadline);
+    }
+
+    /// Limits each statement until the next call, so that one that waits for a lock takes no time from those after it.
+    pub fn at_most(&mut self, longest: Option<Duration>) {
+        self.longest = longest;
     }
 
     /// The rows of a statement with the names of their columns.
@@ -194,6 +217,7 @@ impl<'a> ReadOnly<'a> {
         if left.is_some_and(|left| left.is_zero()) {
             return Err(SqlError::OutOfTime);
         }
+        let left = left.into_iter().chain(self.longest).min();
         self.sent += 1;
         let answer = match left {
             Some(left) => match bounded(sql, left, self.dialect) {
@@ -322,6 +346,31 @@ mod tests {
         sql.until(Instant::now());
         assert_eq!(sql.rows("SELECT 1"), Err(SqlError::OutOfTime));
         assert_eq!(sql.sent, 1);
+    }
+
+    #[test]
+    fn a_statement_has_its_own_limit_within_the_deadline() {
+        /// Notes the limits.
+        #[derive(Default)]
+        struct Limits(Vec<Option<Duration>>);
+        impl Sql for Limits {
+            fn table(&mut self, _: &str, limit: Option<Duration>) -> Result<Table, SqlError> {
+                self.0.push(limit);
+                Ok(Table::default())
+            }
+        }
+        let mut limits = Limits::default();
+        let mut sql = ReadOnly::new(&mut limits);
+        sql.speaks_to("5.5.62");
+        let most = Duration::from_millis(250);
+        sql.at_most(Some(most));
+        sql.rows("SELECT 1").unwrap();
+        sql.until(Instant::now() + Duration::from_secs(3600));
+        sql.rows("SELECT 1").unwrap();
+        sql.at_most(None);
+        sql.rows("SELECT 1").unwrap();
+        assert_eq!(limits.0[..2], [Some(most), Some(most)]);
+        assert!(limits.0[2] > Some(most));
     }
 
     #[test]

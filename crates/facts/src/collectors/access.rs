@@ -57,6 +57,11 @@ pub static COLLECTOR: Collector = Collector {
             "time until the server's certificate expires; negative since",
         ),
         fact("server.tls.certificate_hash", "", "hash of its signature: md5, sha1, other"),
+        fact(
+            "server.tls.certificate_rsa_bits",
+            "count",
+            "bits of its key where that is one of RSA, and 0 for keys of other kinds",
+        ),
         fact("server.tls.certificate_names", "", "host names that it is for"),
     ],
     run: Run::Server(run),
@@ -121,6 +126,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let file = file.as_ref().map_err(Clone::clone);
     let hash = file.clone().and_then(|found| found.hash().ok_or_else(unreadable));
     readings.put("server.tls.certificate_hash", from.clone(), hash);
+    let bits = file.clone().and_then(|found| found.rsa_bits().ok_or_else(unreadable));
+    readings.put("server.tls.certificate_rsa_bits", from.clone(), bits);
     let names = file.clone().and_then(|found| found.names().ok_or_else(unreadable));
     readings.put("server.tls.certificate_names", from.clone(), names);
     // MariaDB tells it to encrypted sessions only.

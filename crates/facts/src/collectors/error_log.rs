@@ -51,6 +51,9 @@ struct Kind {
     errors_only: bool,
 }
 
+/// A connection for which there is no thread, as by a limit of processes, ends with a text of memory too (MariaDB).
+const NO_THREAD: &str = "Aborted connection";
+
 const KINDS: [Kind; 19] = [
     Kind { name: "crash", texts: &["got signal ", "got exception 0x"], errors_only: false },
     Kind { name: "recovery", texts: &["Starting crash recovery"], errors_only: false },
@@ -219,7 +222,8 @@ fn found(log: &str) -> [Found<'_>; KINDS.len()] {
         at = instant(line).or(at);
         for (kind, found) in KINDS.iter().zip(&mut found) {
             let error = !kind.errors_only || line.contains("[ERROR]");
-            if error && kind.texts.iter().any(|text| line.contains(text)) {
+            let of_thread = kind.name == "memory" && line.contains(NO_THREAD);
+            if error && !of_thread && kind.texts.iter().any(|text| line.contains(text)) {
                 *found = Found { count: found.count + 1, last: Some(line.trim_end()), at };
             }
         }

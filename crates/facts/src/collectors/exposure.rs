@@ -23,7 +23,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.exposure.writable",
             "",
-            "the data directory, plugin_dir, init_file, the folders of socket and pid file, keys and files of the system tablespace where every user of the host may write to them: file, mode",
+            "the data directory, plugin_dir, init_file, the folders of socket and pid file, keys, files of the system tablespace and the error log where every user of the host may write to them: file, mode",
         ),
         fact(
             "server.exposure.deleted_open",
@@ -68,8 +68,9 @@ fn run(context: &Context, readings: &Readings) {
     let folder_of = |path: String| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     let places = ["socket", "pid_file"].iter().filter_map(|name| context.variable(name)).map(within);
     let places = places.filter_map(folder_of).filter(|folder| *folder != datadir);
+    let log = context.variable("log_error").filter(|log| !["", "stderr"].contains(log)).map(within);
     let mut all: Vec<String> =
-        [datadir.clone()].into_iter().chain(named).chain(places).chain(private).collect();
+        [datadir.clone()].into_iter().chain(named).chain(places).chain(private).chain(log).collect();
     let mut seen = std::collections::BTreeSet::new();
     all.retain(|path| seen.insert(path.clone()));
     let all = all.into_iter();

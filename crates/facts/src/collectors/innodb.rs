@@ -37,6 +37,11 @@ pub static COLLECTOR: Collector = Collector {
             "whether there was a foreign key error since the start",
         ),
         fact("server.innodb.metric.NAME", "", "an enabled counter of information_schema.INNODB_METRICS"),
+        fact(
+            "server.innodb.temporary_limit_bytes",
+            "bytes",
+            "size that the temporary tablespace may grow to, where innodb_temp_data_file_path limits it",
+        ),
         fact("server.transactions.open", "count", "transactions that are open"),
         fact("server.transactions.oldest_s", "s", "age of the oldest; 0 when none is open"),
         fact("server.transactions.most_rows_modified", "count", "rows that the largest has changed"),
@@ -75,7 +80,24 @@ const METRICS: [Wording; 2] = [
     ),
 ];
 
-fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+/// The limit behind `:max:`, with K, M or G of 1,024.
+fn limit_of(files: &str) -> Option<u64> {
+    let (_, limit) = files.split_once(":max:")?;
+    let limit = limit.split([':', ';']).next()?.trim();
+    let digits = limit.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match limit[digits.len()..].to_ascii_uppercase().as_str() {
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => 0,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    let limit = context.variable("innodb_temp_data_file_path").and_then(limit_of);
+    let none = || Missing::Absent("innodb_temp_data_file_path has no limit (:max:)".to_owned());
+    readings.put("server.innodb.temporary_limit_bytes", "innodb_temp_data_file_path", limit.ok_or_else(none));
     monitor(sql, readings);
     transactions(sql, readings);
     let (statement, found) = first_of(sql, &METRICS);
@@ -163,6 +185,13 @@ fn read_views(text: &str) -> Read<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limit_of_the_temporary_tablespace_is_the_number_behind_max() {
+        assert_eq!(limit_of("ibtmp1:12M:autoextend:max:64M"), Some(64 << 20));
+        assert_eq!(limit_of("ibtmp1:12M:autoextend:max:2g"), Some(2 << 30));
+        assert_eq!(limit_of("ibtmp1:12M:autoextend"), None);
+    }
 
     #[test]
     fn numbers_are_found_behind_the_start_of_their_lines() {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::counted::count;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::sql::{ReadOnly, Row};
@@ -21,10 +22,16 @@ pub static COLLECTOR: Collector = Collector {
             "sessions that others wait for and that wait for none themselves, those with the longest wait first: session, user, command, waiting, longest_s (the wait), open_s (the transaction); 10 at most",
         ),
         fact("server.lock_waits.longest_s", "s", "the longest wait for a row lock; 0 when there is none"),
+        fact("server.lock_waits.waiting", "count", "sessions that wait for a row lock"),
         fact(
-            "server.lock_waits.waiting",
-            "count",
-            "sessions that wait for those; one that waits for two counts twice",
+            "server.metadata_locks.tables",
+            "",
+            "tables behind a metadata lock that others wait for: table, waiting (sessions), holders (sessions that hold a lock of it and wait for none); 10 at most. MySQL 5.7 and MariaDB tell it where the instrument wait/lock/metadata/sql/mdl is on",
+        ),
+        fact(
+            "server.metadata_locks.global",
+            "",
+            "sessions that hold the global read lock (FLUSH TABLES WITH READ LOCK): session, user; 10 at most, likewise",
         ),
     ],
     run: Run::Server(run),
@@ -59,7 +66,42 @@ const BLOCKERS: [Wording; 2] = [
     ),
 ];
 
+/// Sessions that wait for a row lock, each once, whomever it waits for.
+const WAITING: &str = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
+
+const TABLES: [Wording; 1] = [(
+    "SELECT CONCAT(p.OBJECT_SCHEMA, '.', p.OBJECT_NAME), COUNT(DISTINCT p.OWNER_THREAD_ID), GROUP_CONCAT(DISTINCT t.PROCESSLIST_ID ORDER BY t.PROCESSLIST_ID) FROM performance_schema.metadata_locks p LEFT JOIN performance_schema.metadata_locks g ON g.OBJECT_TYPE = 'TABLE' AND g.OBJECT_SCHEMA = p.OBJECT_SCHEMA AND g.OBJECT_NAME = p.OBJECT_NAME AND g.LOCK_STATUS = 'GRANTED' AND g.OWNER_THREAD_ID NOT IN (SELECT w.OWNER_THREAD_ID FROM performance_schema.metadata_locks w WHERE w.LOCK_STATUS = 'PENDING') LEFT JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE p.LOCK_STATUS = 'PENDING' AND p.OBJECT_TYPE = 'TABLE' GROUP BY p.OBJECT_SCHEMA, p.OBJECT_NAME ORDER BY 2 DESC LIMIT 10",
+    &[mysql(50_703..), mariadb(100_502..)],
+)];
+
+const GLOBAL: [Wording; 1] = [(
+    "SELECT DISTINCT t.PROCESSLIST_ID, COALESCE(t.PROCESSLIST_USER, '') FROM performance_schema.metadata_locks g JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE g.OBJECT_TYPE = 'GLOBAL' AND g.LOCK_TYPE = 'SHARED' AND g.LOCK_DURATION = 'EXPLICIT' AND g.LOCK_STATUS = 'GRANTED' AND t.PROCESSLIST_ID IS NOT NULL LIMIT 10",
+    &[mysql(50_703..), mariadb(100_502..)],
+)];
+
+/// Puts who holds the metadata locks that others wait for.
+fn metadata(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    const FROM: &str = "performance_schema.metadata_locks";
+    let of_table = |row: &Row| {
+        let text = |place: usize| row.get(place)?.as_deref();
+        let holders = text(2).unwrap_or_default().split(',').filter_map(|id| id.parse::<u64>().ok());
+        let holders: Vec<u64> = holders.take(10).collect();
+        Some(json!({"table": text(0)?, "waiting": text(1)?.parse::<u64>().ok()?, "holders": holders}))
+    };
+    let holder = |row: &Row| {
+        let text = |place: usize| row.get(place)?.as_deref();
+        Some(json!({"session": text(0)?.parse::<u64>().ok()?, "user": text(1)?}))
+    };
+    let asked = first_of(sql, &TABLES).1.map_err(|e| e.missing("SELECT on performance_schema"));
+    let found = asked.map(|table| table.rows.iter().filter_map(of_table).collect::<Vec<Value>>());
+    readings.put("server.metadata_locks.tables", FROM, found);
+    let asked = first_of(sql, &GLOBAL).1.map_err(|e| e.missing("SELECT on performance_schema"));
+    let found = asked.map(|table| table.rows.iter().filter_map(holder).collect::<Vec<Value>>());
+    readings.put("server.metadata_locks.global", FROM, found);
+}
+
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    metadata(sql, readings);
     let (statement, table) = first_of(sql, &BLOCKERS);
     let from = match statement.contains("data_lock_waits") {
         true => "performance_schema.data_lock_waits",
@@ -69,12 +111,15 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         table.map_err(|e| e.missing("PROCESS, and SELECT on performance_schema in MySQL 8.0 and later"));
     let all = found.map(|table| table.rows);
     let blockers = all.clone().map(|rows| rows.iter().filter_map(entry).collect::<Vec<Value>>());
-    let sum =
-        |name: &str| blockers.clone().map(|all| all.iter().filter_map(|one| one[name].as_u64()).sum::<u64>());
+    let waiting = match &blockers {
+        Ok(blockers) if blockers.is_empty() => Ok(Value::from(0)),
+        Ok(_) => sql.rows(WAITING).map_err(|e| e.missing("PROCESS")).and_then(|rows| count(&rows)),
+        Err(missing) => Err(missing.clone()),
+    };
     let longest =
         blockers.clone().map(|all| all.iter().filter_map(|one| one["longest_s"].as_u64()).max().unwrap_or(0));
     readings.put("server.lock_waits.longest_s", from, longest);
-    readings.put("server.lock_waits.waiting", from, sum("waiting"));
+    readings.put("server.lock_waits.waiting", from, waiting);
     readings.put("server.lock_waits.blockers", from, all.map(|rows| first_in_line(&rows)));
 }
 

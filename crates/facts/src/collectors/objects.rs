@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::counted::count;
 use crate::collectors::passwords;
-use crate::collectors::schema::statistics::{STATISTICS, statistics};
+use crate::collectors::schema::statistics::statistics;
 use crate::collectors::sessions::listed;
-use crate::collectors::views;
+use crate::collectors::{triggers, views};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
-use crate::source::{Missing, Read};
+use crate::source::Missing;
 use crate::sql::{ReadOnly, Row, SqlError};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
@@ -19,7 +20,7 @@ use crate::wording::{Wording, first_of, mariadb, mysql};
 pub static COLLECTOR: Collector = Collector {
     name: "objects",
     cost: Cost { host_ms: 1, server_ms: 15 },
-    deadline_ms: 2000,
+    deadline_ms: 4000,
     depth: Depth::Audit,
     facts: &[
         fact(
@@ -30,8 +31,9 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.triggers.without_definer",
             "count",
-            "triggers whose definer is not an account of this server; with more than 5,000 tables they are not asked for",
+            "triggers whose definer is not an account of this server; with more than 5,000 tables, where the server has no dictionary, by the files of the data directory",
         ),
+        fact("server.triggers.failing", "", "some of them: trigger, table, definer; 20 at most"),
         fact(
             "server.views.without_definer",
             "count",
@@ -71,6 +73,11 @@ pub static COLLECTOR: Collector = Collector {
             "1 where these statements switch autocommit off, 0 where they do not",
         ),
         fact(
+            "server.init_connect.checks_off",
+            "",
+            "what else of consequence these statements set: foreign_key_checks, unique_checks or sql_log_bin to OFF, or sql_mode",
+        ),
+        fact(
             "server.passwords.checked_by",
             "",
             "what checks new passwords: validate_password, simple_password_check, cracklib_password_check, or none",
@@ -93,9 +100,6 @@ pub static COLLECTOR: Collector = Collector {
 };
 
 const ROUTINES: &str = "SELECT COUNT(*) FROM information_schema.ROUTINES o WHERE o.ROUTINE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
-const TRIGGERS: &str = "SELECT COUNT(*) FROM information_schema.TRIGGERS o WHERE o.TRIGGER_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
-const TABLES_COUNTED: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats";
-const FILES_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')";
 const PARTITIONS: &str = "SELECT CONCAT(database_name, '.', SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)) AS name, COUNT(*) FROM mysql.innodb_table_stats WHERE LOWER(table_name) LIKE '%#p#%' GROUP BY name HAVING COUNT(*) >= 200 ORDER BY COUNT(*) DESC LIMIT 20";
 const EVENTS_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.EVENTS";
 const EVENTS: &str = "SELECT COUNT(*) FROM information_schema.EVENTS o WHERE o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
@@ -103,6 +107,7 @@ const ENABLED: &str = "SELECT COUNT(*) FROM information_schema.EVENTS WHERE STAT
 const INIT_CONNECT: &str =
     "SELECT COUNT(*) FROM (SELECT @@GLOBAL.init_connect AS statements) s WHERE s.statements <> ''";
 const AUTOCOMMIT: &str = "SELECT COUNT(*) FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s WHERE s.statements REGEXP 'autocommit:?=(0|off|false)'";
+const CHECKS: &str = "SELECT s.statements REGEXP 'foreign_key_checks:?=(0|off|false)', s.statements REGEXP 'unique_checks:?=(0|off|false)', s.statements REGEXP 'sql_log_bin:?=(0|off|false)', s.statements REGEXP 'sql_mode:?=' FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s";
 const LATE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND COALESCE(ENDS, NOW()) >= NOW() AND TIMESTAMPDIFF(SECOND, GREATEST(COALESCE(LAST_EXECUTED, CREATED), COALESCE(STARTS, CREATED), CREATED), NOW()) > 2 * INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END AND INTERVAL_VALUE REGEXP '^[0-9]+$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const DISABLED: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'DISABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const FILES: &str =
@@ -164,12 +169,13 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     ] {
         put_count(sql, id, statement, readings);
     }
+    checks(sql, readings);
     events(sql, readings);
-    triggers(sql, readings);
-    views::read(sql, readings);
-    definers(sql, readings);
     partitions(sql, readings);
     name_as_password(sql, readings);
+    let of_triggers = triggers::read(context, sql, readings);
+    definers(sql, of_triggers, readings);
+    views::read(sql, readings);
     let files = readings.value("server.accounts.may_read_files").and_then(|found| found.as_u64());
     listed(sql, "server.accounts.found.may_read_files", FILES, &Ok(files.unwrap_or(0)), readings);
 }
@@ -201,6 +207,18 @@ fn name_as_password(sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put(ID, "the accounts' hashes", number);
 }
 
+/// What init_connect switches off; its text stays on the server.
+fn checks(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    let names = ["foreign_key_checks", "unique_checks", "sql_log_bin", "sql_mode"];
+    let rows = sql.rows(CHECKS).map_err(|e| e.missing("SELECT"));
+    let found = rows.map(|rows| {
+        let row = rows.into_iter().next().unwrap_or_default();
+        let set = names.into_iter().zip(row).filter(|(_, cell)| cell.as_deref() == Some("1"));
+        set.map(|(name, _)| Value::from(name)).collect::<Vec<Value>>()
+    });
+    readings.put("server.init_connect.checks_off", CHECKS, found);
+}
+
 fn put_count(sql: &mut ReadOnly<'_>, id: &str, statement: &'static str, readings: &Readings) {
     let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, and EVENT"));
     readings.put(id, statement, rows.and_then(|rows| count(&rows)));
@@ -225,48 +243,25 @@ fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
 }
 
 /// Names of the definers that are no accounts, of routines, events and triggers.
-fn definers(sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let mut missing = BTreeSet::new();
-    for (id, statement) in [
-        ("server.routines.without_definer", ROUTINES),
-        ("server.events.without_definer", EVENTS),
-        ("server.triggers.without_definer", TRIGGERS),
-    ] {
+fn definers(sql: &mut ReadOnly<'_>, of_triggers: Vec<String>, readings: &Readings) {
+    const FROM: &str = "the DEFINER of routines, events and triggers";
+    let mut missing: BTreeSet<String> = of_triggers.into_iter().take(20).collect();
+    for (id, statement) in
+        [("server.routines.without_definer", ROUTINES), ("server.events.without_definer", EVENTS)]
+    {
         if readings.value(id).and_then(|found| found.as_u64()).is_some_and(|found| found > 0) {
             let names = statement.replacen("SELECT COUNT(*)", "SELECT DISTINCT o.DEFINER", 1);
-            let rows = sql.rows(&format!("{names} LIMIT 20")).unwrap_or_default();
-            missing.extend(rows.into_iter().flatten().flatten());
+            match sql.rows(&format!("{names} LIMIT 20")) {
+                Ok(rows) => missing.extend(rows.into_iter().flatten().flatten()),
+                Err(error) => {
+                    let why = error.missing("SELECT on schema mysql, and EVENT");
+                    return readings.put::<Value>("server.definers.missing", FROM, Err(why));
+                }
+            }
         }
     }
     let missing: Vec<Value> = missing.into_iter().map(Value::from).collect();
-    readings.put("server.definers.missing", "the DEFINER of routines, events and triggers", Ok(missing));
-}
-
-/// Triggers: the server opens each table for them, so they are asked for up to some thousand only.
-fn triggers(sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let found = few_tables(sql).and_then(|()| {
-        let rows = sql.rows(TRIGGERS).map_err(|e| e.missing("SELECT on schema mysql, and TRIGGER"))?;
-        count(&rows)
-    });
-    readings.put("server.triggers.without_definer", "information_schema.TRIGGERS", found);
-}
-
-/// That there are no more than 5,000 tables. Servers without InnoDB's statistics list the names of all files for it.
-pub(super) fn few_tables(sql: &mut ReadOnly<'_>) -> Read<()> {
-    let statement = match sql.dialect().is_none_or(|dialect| dialect.is(&STATISTICS)) {
-        true => TABLES_COUNTED,
-        false => FILES_COUNTED,
-    };
-    let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql"))?;
-    few_enough(&count(&rows)?, 5000)
-}
-
-/// That a number is no larger than what is asked for.
-pub(super) fn few_enough(number: &Value, most: u64) -> Read<()> {
-    match number.as_u64().unwrap_or(0) {
-        found if found <= most => Ok(()),
-        found => Err(Missing::Error(format!("not asked for, because there are {found}"))),
-    }
+    readings.put("server.definers.missing", FROM, Ok(missing));
 }
 
 fn partitions(sql: &mut ReadOnly<'_>, readings: &Readings) {
@@ -278,11 +273,4 @@ fn partitions(sql: &mut ReadOnly<'_>, readings: &Readings) {
         .map(|rows| rows.iter().filter_map(entry).collect::<Vec<Value>>())
         .map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"));
     readings.put("server.tables.many_partitions", "mysql.innodb_table_stats", found);
-}
-
-/// The number in the only cell.
-pub(super) fn count(rows: &[Row]) -> Read<Value> {
-    let text = rows.first().and_then(|row| row.first()).cloned().flatten().unwrap_or_default();
-    let number = text.parse::<u64>();
-    number.map(Value::from).map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))
 }

@@ -32,6 +32,11 @@ pub static COLLECTOR: Collector = Collector {
             "folders that these files include, in the order of reading: folder, file, line, and how many of the options stand in it or before it",
         ),
         fact(
+            "server.options.binlog_filters",
+            "",
+            "those of these options that leave schemas out of the binary log, with their values",
+        ),
+        fact(
             "server.options.set",
             "",
             "options in these files in the order of reading: file, line, group, name, value",

@@ -217,7 +217,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     }
     let (statement, table) = first_of(sql, &THAT_LOCK);
     let locks =
-        table.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|t| super::objects::count(&t.rows));
+        table.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|t| super::counted::count(&t.rows));
     readings.put("server.passwords.accounts_that_lock", statement, locks);
     let missing = missing_mandatory(context, sql);
     readings.put("server.grants.missing_mandatory", "mandatory_roles", Ok(missing));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bounds::shortened;
 use crate::collectors::server::typed;
@@ -32,6 +32,13 @@ const WORKERS: [Wording; 1] = [(
     &[mysql(50_702..)],
 )];
 
+/// The replicas that registered.
+const REPLICAS: [Wording; 3] = [
+    ("SHOW REPLICAS", &[mysql(80_022..)]),
+    ("SHOW REPLICA HOSTS", &[mariadb(100_501..)]),
+    ("SHOW SLAVE HOSTS", &[mysql(50_500..).until(80_022), mariadb(0..).until(100_501)]),
+];
+
 /// Puts the facts of all channels.
 pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &REPLICATION);
@@ -45,6 +52,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
         Ok(table) => table,
         Err(missing) => {
             readings.put::<Value>("server.gtid.own_ids", statement, Err(missing.clone()));
+            readings.put::<Value>("server.replication_stopped", statement, Err(missing.clone()));
             return readings.put::<Value>("server.gtid.own", statement, Err(missing));
         }
     };
@@ -66,6 +74,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
         true => vec![],
         false => first_of(sql, &WORKERS).1.map(|t| t.rows).unwrap_or_default(),
     };
+    let mut stopped: Vec<Value> = Vec::new();
     for row in 0..table.rows.len() {
         let cell = |names: &[&str]| names.iter().find_map(|name| table.cell(row, name)).unwrap_or_default();
         let channel = match cell(&["Connection_name", "Channel_Name"]) {
@@ -108,11 +117,46 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
         let error = failed.and_then(|row| row.get(2).cloned().flatten());
         let error = error.map(|text| Value::from(shortened(text, LONGEST_ERROR)));
         let none = || Missing::Absent("no worker tells an error".to_owned());
+        let of_worker = error.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
         put("worker_error", "replication_applier_status_by_worker", error.ok_or_else(none));
+        let runs = |names: &[&str]| cell(names).eq_ignore_ascii_case("Yes");
+        if !runs(&["Replica_SQL_Running", "Slave_SQL_Running"])
+            || !runs(&["Replica_IO_Running", "Slave_IO_Running"])
+        {
+            stopped.push(why_stopped(channel, &of_worker, &cell));
+        }
         let set = FILTERS.iter().filter(|name| !cell(&[name]).is_empty());
         let filters: Vec<Value> = set.map(|name| Value::from(*name)).collect();
         readings.put(&format!("server.replication.{channel}.filters"), statement, Ok(filters));
     }
+    readings.put("server.replication_stopped", statement, Ok(stopped));
+}
+
+/// Puts how many replicas read the binary log of this server, by the numbers that they give themselves: of several with one
+/// number the server keeps the last.
+pub(super) fn replicas(sql: &mut ReadOnly<'_>, dumps: u64, readings: &Readings) {
+    const ID: &str = "server.replicas.numbers";
+    if dumps == 0 {
+        return readings.put(ID, "SHOW PROCESSLIST", Ok(0));
+    }
+    let (statement, table) = first_of(sql, &REPLICAS);
+    let table = table.map_err(|e| e.missing("REPLICATION SLAVE (REPLICATION MASTER ADMIN in MariaDB)"));
+    readings.put(ID, statement, table.map(|table| table.rows.len()));
+}
+
+/// The channel with what it tells of its end: the worker's error, that of the applier, or that of the receiver.
+fn why_stopped<'a>(channel: &str, of_worker: &str, cell: &impl Fn(&[&str]) -> &'a str) -> Value {
+    let number = |names: &[&str]| cell(names).parse::<u64>().unwrap_or(0);
+    let applier = (number(&["Last_SQL_Errno", "Last_Errno"]), cell(&["Last_SQL_Error", "Last_Error"]));
+    let receiver = (number(&["Last_IO_Errno"]), cell(&["Last_IO_Error"]));
+    let (code, text) = match (applier, receiver) {
+        ((code, _), _) if !of_worker.is_empty() => (code, of_worker),
+        ((code, text), _) if !text.is_empty() => (code, text),
+        (_, (code, text)) if !text.is_empty() => (code, text),
+        _ => (0, "none was told"),
+    };
+    let waiting = waiting(cell).unwrap_or(0);
+    json!({"channel": channel, "errno": code, "error": shortened(text.to_owned(), LONGEST_ERROR), "waiting": waiting})
 }
 
 /// Whether a row of performance_schema, which begins with the channel's name, is of this channel. In MySQL the default
@@ -287,6 +331,27 @@ mod tests {
         assert_eq!(transactions_of(set, "5e11fa47-71ca-11e1-9e33-c80aa9429562"), 0);
         assert_eq!(transactions_of("4e11fa47:tag:1-3:9", "4e11fa47"), 4);
         assert_eq!(transactions_of("", "4e11fa47"), 0);
+    }
+
+    #[test]
+    fn a_channel_that_stopped_tells_its_own_error() {
+        let cells = [
+            ("Last_IO_Errno", "2003"),
+            ("Last_IO_Error", "error connecting to source"),
+            ("Last_SQL_Errno", "0"),
+        ];
+        let cell = |names: &[&str]| {
+            names
+                .iter()
+                .find_map(|name| cells.iter().find(|(n, _)| n == name))
+                .map_or("", |(_, value)| *value)
+        };
+        let found = why_stopped("dwh", "", &cell);
+        assert_eq!(
+            found,
+            json!({"channel": "dwh", "errno": 2003, "error": "error connecting to source", "waiting": 0})
+        );
+        assert_eq!(why_stopped("dwh", "a worker's", &cell)["error"], "a worker's");
     }
 
     #[test]

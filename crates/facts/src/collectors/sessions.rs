@@ -27,6 +27,16 @@ pub static COLLECTOR: Collector = Collector {
             "s",
             "time that the longest statement of a client has run; 0 when there is none",
         ),
+        fact(
+            "server.replicas.numbers",
+            "count",
+            "replicas that registered with this server, by their numbers (server_id): of several with one number the server keeps one",
+        ),
+        fact(
+            "server.replication_stopped",
+            "",
+            "channels that do not run: channel, errno, error, waiting (transactions that were fetched and not applied)",
+        ),
         fact("server.sessions.binlog_dumps", "count", "replicas that are reading the binary log"),
         fact("server.sessions.metadata_lock_waits", "count", "sessions that wait for a metadata lock"),
         fact(
@@ -195,6 +205,8 @@ const PERSISTED: [Wording; 1] =
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     sessions(sql, readings);
     replication::read(context, sql, readings);
+    let dumps = readings.value("server.sessions.binlog_dumps").and_then(|dumps| dumps.as_u64());
+    replication::replicas(sql, dumps.unwrap_or(0), readings);
     accounts(sql, readings);
     plugins(sql, readings);
     origins(sql, readings);

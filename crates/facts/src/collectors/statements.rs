@@ -22,6 +22,11 @@ pub static COLLECTOR: Collector = Collector {
     facts: &[
         fact("server.statements.time_s", "s", "time of all statements that were counted by digest"),
         fact(
+            "server.statements.unnamed_share",
+            "",
+            "share of that time that statements took which found no room among the digests",
+        ),
+        fact(
             "server.statements.by_time",
             "",
             "the five that took the most time: text, schema, count, time_s, share (of all time), rows_read and rows_sent (each time)",
@@ -81,7 +86,7 @@ const SERVERS: [Since; 2] = [mysql(50_605..), mariadb(100_000..)];
 const DIGESTS: &str = "performance_schema.events_statements_summary_by_digest";
 
 const TOTAL: Wording = (
-    "SELECT COALESCE(SUM(SUM_TIMER_WAIT), 0), COALESCE(SUM(COUNT_STAR), 0), COALESCE(SUM(IF(DIGEST IS NULL, COUNT_STAR, 0)), 0) FROM performance_schema.events_statements_summary_by_digest",
+    "SELECT COALESCE(SUM(SUM_TIMER_WAIT), 0), COALESCE(SUM(COUNT_STAR), 0), COALESCE(SUM(IF(DIGEST IS NULL, COUNT_STAR, 0)), 0), COALESCE(SUM(IF(DIGEST IS NULL, SUM_TIMER_WAIT, 0)), 0) FROM performance_schema.events_statements_summary_by_digest",
     &SERVERS,
 );
 
@@ -182,6 +187,8 @@ struct Digests {
     count: f64,
     /// Statements that found no room among the digests.
     lost: f64,
+    /// Time of those.
+    lost_s: f64,
 }
 
 impl Digests {
@@ -243,6 +250,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         readings.put(&format!("server.statements.{name}"), DIGESTS, digests.listed(list));
     };
     readings.put("server.statements.time_s", DIGESTS, Ok(digests.time_s));
+    readings.put("server.statements.unnamed_share", DIGESTS, Ok(digests.lost_s / digests.time_s));
     let own = |digest: &Digest| !digest.of_server();
     let plain = |list: Vec<&Digest>| list.into_iter().map(|digest| digests.entry(digest)).collect::<Value>();
     put("by_time", plain(digests.most(LISTED, |d| d.time_s, |_| true)));
@@ -325,7 +333,7 @@ fn read(sql: &mut ReadOnly<'_>) -> Read<Digests> {
     }
     let (_, told) = first_of(sql, &[TOLD]);
     let all = told.map_err(refused)?.rows.iter().filter_map(Digest::of).collect();
-    Ok(Digests { all, time_s, count: count.max(1.0), lost: number(2) })
+    Ok(Digests { all, time_s, count: count.max(1.0), lost: number(2), lost_s: number(3) * SECONDS })
 }
 
 /// The text, cut between two words where it is long.
@@ -365,7 +373,13 @@ mod tests {
             "0",
         ];
         let row: Row = cells.map(|cell| Some(cell.to_owned())).to_vec();
-        let digests = Digests { all: vec![Digest::of(&row).unwrap()], time_s: 8.0, count: 10.0, lost: 0.0 };
+        let digests = Digests {
+            all: vec![Digest::of(&row).unwrap()],
+            time_s: 8.0,
+            count: 10.0,
+            lost: 0.0,
+            lost_s: 0.0,
+        };
         let entry = digests.entry(&digests.all[0]);
         assert_eq!(entry["share"], json!(0.25));
         assert_eq!((&entry["rows_read"], &entry["rows_sent"]), (&json!(2000.0), &json!(1.0)));
@@ -393,7 +407,7 @@ mod tests {
         assert!(of_index.scans() && all.scans() && !found.scans());
         let page = digest("SELECT `a` FROM `b` ORDER BY `a` LIMIT ?, ...", 1.0, 2505.0, 5.0);
         assert!(page.pages() && !scan.pages());
-        let digests = Digests { all: vec![few, scan], time_s: 4.0, count: 20.0, lost: 3.0 };
+        let digests = Digests { all: vec![few, scan], time_s: 4.0, count: 20.0, lost: 3.0, lost_s: 1.0 };
         assert!(digests.listed(json!([])).is_err() && digests.listed(json!([1])).is_ok());
         let most = digests.most(1, |d| d.read, |_| true);
         assert_eq!(most.iter().map(|d| d.read).collect::<Vec<f64>>(), [20_000.0]);

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::collectors::objects::{count, few_enough, few_tables};
+use crate::collectors::counted::{count, few_enough, few_tables};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, quoted};

@@ -226,6 +226,13 @@ pub fn suffixed(mut groups: Vec<String>, suffix: Option<&str>) -> Vec<String> {
 
 /// The values of the facts about option files, by fact id.
 pub fn facts_of(groups: &[String], reading: Reading) -> Vec<(&'static str, Value)> {
+    let leaves_out = |name: &str| ["binlog_do_db", "binlog_ignore_db"].contains(&normal(name).as_str());
+    let filters: Value = reading
+        .options
+        .iter()
+        .filter(|o| leaves_out(&o.name))
+        .map(|o| json!(format!("{} = {}", o.name, o.value.as_deref().unwrap_or_default())))
+        .collect();
     let set = reading.options.into_iter().map(|o| {
         json!({"file": o.file, "line": o.line, "group": o.group, "name": o.name, "written": o.written, "value": o.value, "secret": o.secret, "by_fix": o.by_fix})
     });
@@ -243,6 +250,7 @@ pub fn facts_of(groups: &[String], reading: Reading) -> Vec<(&'static str, Value
         ("server.options.groups", json!(groups)),
         ("server.options.files", reading.files.iter().map(file).collect()),
         ("server.options.folders", folders.collect()),
+        ("server.options.binlog_filters", filters),
         ("server.options.set", set.collect()),
         ("server.options.faults", faults.collect()),
         ("server.options.other_groups", others.collect()),

@@ -1,22 +1,39 @@
 //! Properties of tables that were read.
 
+mod telling;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::indexes::{disabled, duplicates, grouped, hidden};
+use super::indexes::{Index, disabled, duplicates, grouped, hidden};
 use super::more;
 use super::references::References;
-use super::rows::{LISTED, LISTED_OF_TABLES, text, whole};
-use crate::readings::Readings;
-use crate::source::{Missing, Read};
+use super::rows::{LISTED, text, whole};
+use crate::source::Read;
 use crate::sql::{ReadOnly, Row, SqlError, quoted};
+use crate::wording::mysql;
 
 /// Free space within a table's file from which on a rebuild may be worth its while, in bytes.
 const WORTH_RECLAIMING: u64 = 100 * 1024 * 1024;
 
-/// The tables are judged by those that were read where at most one of so many was left out.
-const FEW_UNREAD: u64 = 20;
+/// What is read of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Part {
+    /// All of it, for which the server opens the table.
+    #[default]
+    Whole,
+    /// Its definition: engine, options, columns and indexes without their kinds. A server without a dictionary reads one small file
+    /// for it.
+    Definition,
+    /// What servers tell where they compute statistics for all the rest: engine and columns.
+    Bare,
+}
+
+/// Tables that are listed for a second look.
+const AGAIN: usize = 500;
 
 /// Sums over the tables that were read.
 #[derive(Default)]
@@ -25,10 +42,20 @@ pub struct Census {
     pub looked_at: usize,
     read: usize,
     seen: BTreeSet<(String, String)>,
+    opened: BTreeSet<(String, String)>,
+    /// Whether there are tables whose options were not read with their definitions.
+    without_options: bool,
+    /// What is read of the tables that follow.
+    pub part: Part,
+    /// Tables to be opened before others: AUTO_INCREMENT columns of few values, tables without InnoDB, and indexes that look
+    /// superfluous, each with its rank.
+    again: BTreeSet<(u8, String, String)>,
     engines: BTreeMap<String, u64>,
     /// Bytes of data and of indexes by engine.
     pub sizes: BTreeMap<String, [u64; 2]>,
     references: References,
+    /// Columns of schemas that are finished and that do not fit the key that they refer to.
+    conflicts: Vec<Value>,
     /// Names of tables of engines other than InnoDB.
     named: BTreeMap<String, Vec<Value>>,
     /// Partitioned tables: schema and name.
@@ -45,8 +72,6 @@ pub struct Census {
     most_indexes: Option<(usize, String)>,
     fullest: Option<(f64, Value)>,
     more: more::More,
-    /// Whether only what servers tell without statistics of the tables is read: engines and columns.
-    bare: bool,
     /// Next numbers of AUTO_INCREMENT columns, by schema and table, where the server keeps them beside its statistics.
     numbers: BTreeMap<(String, String), f64>,
 }
@@ -69,38 +94,85 @@ impl Census {
 
     /// One of what servers tell without statistics of the tables: engines and columns.
     pub fn bare() -> Self {
-        Self { bare: true, ..Self::default() }
+        Self { part: Part::Bare, ..Self::default() }
     }
 
-    /// Reads columns and indexes of some tables of a schema. An answer that is too large is asked for in halves.
-    pub fn tables(&mut self, sql: &mut ReadOnly<'_>, schema: &str, names: &[&str]) -> Read<()> {
+    /// Tables whose definitions were read, or tables and views that were asked for.
+    pub fn defined(&self) -> usize {
+        self.looked_at.max(self.read)
+    }
+
+    /// The tables to be opened before others, worst first.
+    pub fn again(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.again).into_iter().map(|(_, schema, table)| (schema, table)).collect()
+    }
+
+    /// Lets go of what is compared within a schema only.
+    pub fn finish_schema(&mut self) {
+        let references = std::mem::take(&mut self.references);
+        let room = LISTED.saturating_sub(self.conflicts.len());
+        self.conflicts.extend(references.conflicts().into_iter().take(room));
+    }
+
+    fn look_again(&mut self, rank: u8, schema: &str, table: &str) {
+        if self.again.len() < AGAIN || rank == 0 {
+            self.again.insert((rank, schema.to_owned(), table.to_owned()));
+        }
+    }
+
+    /// Reads columns and indexes of some tables of a schema, and returns of how many it did. An answer that is too large or too
+    /// late is asked for in halves, so that a table that waits for a lock leaves out itself only.
+    pub fn tables(&mut self, sql: &mut ReadOnly<'_>, schema: &str, names: &[&str]) -> Read<usize> {
         match self.piece(sql, schema, names) {
-            Err(SqlError::TooLarge { .. }) if names.len() > 1 => {
+            Ok(()) => Ok(names.len()),
+            Err(error) if error.is_late() && names.len() <= 1 => Ok(0),
+            Err(error)
+                if names.len() > 1 && (error.is_late() || matches!(error, SqlError::TooLarge { .. })) =>
+            {
                 let (one, other) = names.split_at(names.len() / 2);
-                self.tables(sql, schema, one)?;
-                self.tables(sql, schema, other)
+                Ok(self.tables(sql, schema, one)? + self.tables(sql, schema, other)?)
             }
-            answer => answer.map_err(|e| e.missing("SELECT on the tables")),
+            Err(error) => Err(error.missing("SELECT on the tables")),
         }
     }
 
     fn piece(&mut self, sql: &mut ReadOnly<'_>, schema: &str, names: &[&str]) -> Result<(), SqlError> {
         let listed: Vec<String> = names.iter().filter_map(|name| quoted(name)).collect();
-        let (Some(in_schema), false) = (quoted(schema), listed.is_empty()) else { return Ok(()) };
+        if listed.is_empty() {
+            return Ok(());
+        }
         // Servers look up a table by its name only where one name is given.
         let named = match listed.as_slice() {
             [one] => format!("= {one}"),
             _ => format!("IN ({})", listed.join(", ")),
         };
+        self.among(sql, schema, &format!(" AND TABLE_NAME {named}"))
+    }
+
+    /// Reads the tables of a schema for whose names the condition is true; empty for all.
+    pub fn among(&mut self, sql: &mut ReadOnly<'_>, schema: &str, condition: &str) -> Result<(), SqlError> {
+        let Some(in_schema) = quoted(schema) else { return Ok(()) };
         let of = |columns: &str, view: &str, order: &str| {
             format!(
-                "SELECT TABLE_NAME, {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {in_schema} AND TABLE_NAME {named}{order}"
+                "SELECT TABLE_NAME, {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {in_schema}{condition}{order}"
             )
         };
         let dialect = sql.dialect();
-        let told = match self.bare {
-            true => "ENGINE, NULL, TABLE_TYPE, NULL, NULL, NULL, NULL, TABLE_COMMENT",
-            false => {
+        let has_dictionary = dialect.is_some_and(|dialect| dialect.is(&[mysql(80_000..)]));
+        let told = match self.part {
+            Part::Bare => "ENGINE, NULL, TABLE_TYPE, NULL, NULL, NULL, NULL, TABLE_COMMENT",
+            Part::Definition if has_dictionary => {
+                "ENGINE, NULL, TABLE_TYPE, ROW_FORMAT, NULL, NULL, NULL, '', CREATE_OPTIONS"
+            }
+            // MariaDB opens a table to tell its options.
+            Part::Definition if dialect.is_some_and(|dialect| dialect.is(&[mysql(0..)])) => {
+                "ENGINE, NULL, TABLE_TYPE, NULL, NULL, NULL, NULL, '', CREATE_OPTIONS"
+            }
+            Part::Definition => {
+                self.without_options = true;
+                "ENGINE, NULL, TABLE_TYPE, NULL, NULL, NULL, NULL, '', ''"
+            }
+            Part::Whole => {
                 "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH, TABLE_COMMENT, CREATE_OPTIONS"
             }
         };
@@ -113,14 +185,20 @@ impl Census {
             "COLUMNS",
             "",
         ))?);
-        let parts = format!(
-            "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}, {}",
-            hidden(dialect),
-            disabled(dialect)
-        );
-        let mut indexes = match self.bare {
-            true => BTreeMap::new(),
-            false => by_table(sql.rows(&of(
+        // The kind of an index, and whether it is disabled, are told by its open table.
+        let parts = match self.part {
+            Part::Definition if !has_dictionary => {
+                format!("INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, 'BTREE', {}, ''", hidden(dialect))
+            }
+            _ => format!(
+                "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}, {}",
+                hidden(dialect),
+                disabled(dialect)
+            ),
+        };
+        let mut indexes = match self.part {
+            Part::Bare => BTreeMap::new(),
+            _ => by_table(sql.rows(&of(
                 &parts,
                 "STATISTICS",
                 " ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
@@ -137,27 +215,39 @@ impl Census {
     }
 
     fn table(&mut self, schema: &str, table: &str, found: &Row, columns: Vec<Row>, indexes: &[Row]) {
-        // Names that differ in case only may be found twice. A view has no indexes.
-        if text(found, 2) != "BASE TABLE" || !self.seen.insert((schema.to_owned(), table.to_owned())) {
+        if text(found, 2) != "BASE TABLE" {
             return;
         }
+        let place = (schema.to_owned(), table.to_owned());
         let columns: Vec<Column> = columns.into_iter().filter_map(column).collect();
+        // Names that differ in case only may be found twice, and a table whose definition was read before is opened later.
+        let is_new = self.seen.insert(place.clone());
+        if is_new {
+            self.define(schema, table, found, &columns, indexes);
+        }
+        if self.part != Part::Definition && self.opened.insert(place) {
+            self.open(schema, table, found, &columns, indexes, is_new);
+        }
+    }
+
+    /// What the definition of a table tells.
+    fn define(&mut self, schema: &str, table: &str, found: &Row, columns: &[Column], indexes: &[Row]) {
         let name = format!("{schema}.{table}");
+        let of_innodb = text(found, 0) == "InnoDB";
         self.read += 1;
         *self.engines.entry(text(found, 0).to_owned()).or_default() += 1;
-        self.size(found);
         if !["InnoDB", ""].contains(&text(found, 0)) {
             let named = self.named.entry(text(found, 0).to_owned()).or_default();
             if named.len() < LISTED {
                 named.push(name.as_str().into());
             }
         }
-        if text(found, 8).to_ascii_lowercase().contains("partitioned") {
+        let options = text(found, 8).to_ascii_lowercase();
+        if options.contains("partitioned") {
             self.partitioned.push((schema.to_owned(), table.to_owned()));
         }
-        self.more.unusable(&name, found);
-        self.more.own_statistics(&name, text(found, 8));
-        self.columns(&columns);
+        self.more.own_statistics(&name, &options);
+        self.columns(columns);
         let described: Vec<more::Column<'_>> = columns
             .iter()
             .map(|c| more::Column {
@@ -172,11 +262,52 @@ impl Census {
         let key = by_name.iter().find(|index| index.name == "PRIMARY");
         let key: Vec<&str> = key.map_or(vec![], |key| key.parts.iter().map(|(c, _)| c.as_str()).collect());
         self.references.table(schema, table, &described, &key, &by_name);
-        self.more.table(&name, text(found, 0) == "InnoDB", &described, &by_name, indexes);
-        self.indexes(&name, indexes, &columns);
+        self.more.table(&name, of_innodb, &described, &by_name, indexes);
+        self.indexes(&name, &by_name, columns);
+        if self.part != Part::Definition {
+            return;
+        }
+        if of_innodb {
+            let told = options.split_ascii_whitespace().find_map(|option| option.strip_prefix("row_format="));
+            let format = Some(text(found, 3).to_ascii_lowercase()).filter(|format| !format.is_empty());
+            if let Some(format) = format.or_else(|| told.map(str::to_owned)) {
+                *self.row_formats.entry(format).or_default() += 1;
+            }
+        }
+        let numbered = columns.iter().find(|c| c.auto_increment).map(|c| c.column_type.to_ascii_lowercase());
+        let small = |kind: &String| ["tiny", "small", "medium"].iter().any(|start| kind.starts_with(start));
+        if numbered.as_ref().is_some_and(small) {
+            self.look_again(0, schema, table);
+        } else if ["MyISAM", "Aria", ""].contains(&text(found, 0)) {
+            self.look_again(1, schema, table);
+        } else if !duplicates(&by_name).is_empty() {
+            self.look_again(2, schema, table);
+        }
+    }
+
+    /// What an open table tells.
+    fn open(
+        &mut self,
+        schema: &str,
+        table: &str,
+        found: &Row,
+        columns: &[Column],
+        indexes: &[Row],
+        is_new: bool,
+    ) {
+        let name = format!("{schema}.{table}");
+        self.size(found);
+        self.more.unusable(&name, found);
+        let by_name = grouped(indexes);
+        for (index, by) in duplicates(&by_name) {
+            self.duplicates.push(json!({"table": name, "index": index, "covered_by": by}));
+        }
         if text(found, 0) == "InnoDB" {
+            if is_new {
+                *self.row_formats.entry(text(found, 3).to_ascii_lowercase()).or_default() += 1;
+            }
             self.space(&name, found);
-            for index in grouped(indexes).iter().filter(|i| !i.unique && i.kind == "BTREE") {
+            for index in by_name.iter().filter(|i| !i.unique && i.kind == "BTREE") {
                 let Some((first, _)) = index.parts.first() else { continue };
                 let names = [schema, table, &index.name, first];
                 self.droppable.push(names.map(str::to_owned));
@@ -185,7 +316,7 @@ impl Census {
         let told = found.get(1).cloned().flatten().and_then(|n| n.parse::<f64>().ok());
         let kept = self.numbers.get(&(schema.to_owned(), table.to_owned())).copied();
         if let Some(next) = told.into_iter().chain(kept).reduce(f64::max) {
-            self.auto_increment(&name, next, &columns);
+            self.auto_increment(&name, next, columns);
         }
     }
 
@@ -213,13 +344,9 @@ impl Census {
         }
     }
 
-    fn indexes(&mut self, table: &str, rows: &[Row], columns: &[Column]) {
-        let indexes = grouped(rows);
+    fn indexes(&mut self, table: &str, indexes: &[Index], columns: &[Column]) {
         if self.most_indexes.as_ref().is_none_or(|(most, _)| indexes.len() > *most) && !indexes.is_empty() {
             self.most_indexes = Some((indexes.len(), table.to_owned()));
-        }
-        for (index, by) in duplicates(&indexes) {
-            self.duplicates.push(json!({"table": table, "index": index, "covered_by": by}));
         }
         let first = indexes.iter().find(|i| i.name == "PRIMARY").and_then(|i| i.parts.first());
         if let Some(key) = first.and_then(|part| columns.iter().find(|c| c.name == part.0))
@@ -251,9 +378,8 @@ impl Census {
         &mut self.reclaimable
     }
 
-    /// Row format, and what a rebuild would give back.
+    /// What a rebuild would give back.
     fn space(&mut self, table: &str, row: &Row) {
-        *self.row_formats.entry(text(row, 3).to_ascii_lowercase()).or_default() += 1;
         let (Ok(free), Ok(data), Ok(index)) = (whole(row, 4), whole(row, 5), whole(row, 6)) else { return };
         if free >= WORTH_RECLAIMING && free >= data.saturating_add(index) {
             self.reclaimable
@@ -277,119 +403,6 @@ impl Census {
             self.fullest = Some((used, entry));
         }
     }
-
-    /// Puts what was read without statistics of the tables, and `why` the rest is missing.
-    pub fn put_bare(mut self, tables: u64, why: &Missing, readings: &Readings) {
-        let named = self.named();
-        let from = "information_schema.TABLES, COLUMNS";
-        let put = |id: &str, value: Value| readings.put::<Value>(&format!("schema.{id}"), from, Ok(value));
-        put("tables", tables.into());
-        put("unread", tables.saturating_sub(self.looked_at as u64).into());
-        put("blob_columns", self.blobs.into());
-        put("type_conflicts", conflicts(self.types));
-        for (engine, tables) in self.engines {
-            put(&format!("engine.{engine}.tables"), tables.into());
-        }
-        for (engine, tables) in named {
-            put(&format!("of_engine.{engine}"), tables.into());
-        }
-        for (charset, columns) in self.charsets {
-            put(&format!("charset.{charset}.columns"), columns.into());
-        }
-        self.more.put_columns(readings, from);
-        let all = if (self.looked_at as u64) < tables { Err(why.clone()) } else { Ok(true) };
-        readings.put("schema.engines_counted", from, all.clone());
-        readings.put("schema.all_read", from, all);
-        // Members of families, which are not missing by themselves.
-        for id in [
-            "row_format.redundant.tables",
-            "row_format.compressed.tables",
-            "engine.MyISAM.data_bytes",
-            "engine.MyISAM.index_bytes",
-        ] {
-            readings.put::<Value>(&format!("schema.{id}"), from, Err(why.clone()));
-        }
-    }
-
-    /// `tables` were named, and `unseen` more are known to the statistics.
-    pub fn put(
-        mut self,
-        tables: u64,
-        unseen: u64,
-        engines: Option<BTreeMap<String, u64>>,
-        readings: &Readings,
-    ) {
-        let named = self.named();
-        let from = "information_schema.TABLES, COLUMNS, STATISTICS";
-        let put = |id: &str, value: Value| readings.put::<Value>(&format!("schema.{id}"), from, Ok(value));
-        put("tables", tables.into());
-        put("tables_read", self.read.into());
-        let unread = tables.saturating_sub(self.looked_at as u64);
-        put("unread", unread.into());
-        put("sampled", (unread > 0).into());
-        let hidden = || {
-            Missing::Denied(format!(
-                "this account does not see {unseen} or more of the tables; it needs SELECT on them (SELECT ON *.*)"
-            ))
-        };
-        let all_read = match unseen {
-            0 if unread * FEW_UNREAD <= tables => Ok(true),
-            0 => Err(Missing::Error(format!(
-                "{} of {tables} tables were read, the largest first; nothing of the kind was found in them, and the others are unknown",
-                self.looked_at
-            ))),
-            _ => Err(hidden()),
-        };
-        let counted = match unseen {
-            0 if engines.is_some() => Ok(true),
-            _ => all_read.clone(),
-        };
-        readings.put("schema.all_read", from, all_read.clone());
-        readings.put("schema.engines_counted", from, counted);
-        put("duplicate_indexes", bounded(self.duplicates));
-        put("text_primary_keys", bounded(self.text_keys));
-        put("reclaimable", bounded(self.reclaimable));
-        self.more.put(readings, from);
-        for (format, tables) in self.row_formats {
-            put(&format!("row_format.{format}.tables"), tables.into());
-        }
-        put("blob_columns", self.blobs.into());
-        put("type_conflicts", conflicts(self.types));
-        for (engine, tables) in engines.unwrap_or(self.engines) {
-            put(&format!("engine.{engine}.tables"), tables.into());
-        }
-        let mut references = self.references.conflicts();
-        references.truncate(LISTED);
-        put("reference_conflicts", references.into());
-        for (engine, tables) in named {
-            put(&format!("of_engine.{engine}"), tables.into());
-        }
-        for (engine, [data, index]) in self.sizes {
-            put(&format!("engine.{engine}.data_bytes"), data.into());
-            put(&format!("engine.{engine}.index_bytes"), index.into());
-        }
-        for (charset, columns) in self.charsets {
-            put(&format!("charset.{charset}.columns"), columns.into());
-        }
-        // Nothing can be said of tables that were not read.
-        let none =
-            || all_read.clone().err().unwrap_or_else(|| Missing::Absent("no table has one".to_owned()));
-        let most = self.most_indexes.map(|(indexes, table)| json!({"table": table, "indexes": indexes}));
-        readings.put("schema.most_indexes", from, most.ok_or_else(none));
-        readings.put("schema.auto_increment", from, self.fullest.map(|(_, value)| value).ok_or_else(none));
-    }
-}
-
-/// Names of columns with several types.
-fn conflicts(types: BTreeMap<String, BTreeSet<String>>) -> Value {
-    let several = types.into_iter().filter(|(_, types)| types.len() > 1);
-    several.map(|(name, types)| json!({"column": name, "types": types})).take(LISTED).collect()
-}
-
-/// At most [`LISTED_OF_TABLES`] entries.
-fn bounded(mut entries: Vec<Value>) -> Value {
-    entries.truncate(LISTED_OF_TABLES);
-    entries.into()
 }
 
 /// Rows by their first cell, the name of the table, without it.
@@ -427,71 +440,4 @@ fn largest(column_type: &str) -> Option<f64> {
     };
     let sign = i32::from(!kind.contains("unsigned"));
     Some(2f64.powi(bits - sign) - 1.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_can_be_made_smaller_when_much_of_it_and_half_or_more_is_free() {
-        const MIB: u64 = 1024 * 1024;
-        let row = |free: u64, data: u64, index: u64| -> Row {
-            let cells = ["InnoDB", "", "BASE TABLE", "Dynamic"].map(|text| Some(text.to_owned()));
-            let sizes = [free, data, index].map(|bytes| Some(bytes.to_string()));
-            cells.into_iter().chain(sizes).collect()
-        };
-        let mut census = Census::default();
-        census.space("shop.emptied", &row(100 * MIB, 60 * MIB, 40 * MIB));
-        census.space("shop.small", &row(99 * MIB, MIB, 0));
-        census.space("shop.full", &row(100 * MIB, 61 * MIB, 40 * MIB));
-        let named: Vec<&Value> = census.reclaimable.iter().map(|entry| &entry["table"]).collect();
-        assert_eq!(named, ["shop.emptied"]);
-        assert_eq!(census.row_formats["dynamic"], 3);
-    }
-
-    #[test]
-    fn sizes_are_summed_by_engine_and_partitioned_tables_are_noted() {
-        let row = |engine: &str, data: &str, options: &str| -> Row {
-            let cells = [engine, "", "BASE TABLE", "", "0", data, "7", "", options];
-            cells.map(|cell| (!cell.is_empty()).then(|| cell.to_owned())).to_vec()
-        };
-        let mut census = Census::default();
-        census.table("shop", "a", &row("InnoDB", "10", "row_format=DYNAMIC partitioned"), vec![], &[]);
-        census.table("shop", "b", &row("InnoDB", "20", ""), vec![], &[]);
-        census.table("shop", "c", &row("MyISAM", "40", ""), vec![], &[]);
-        census.table("shop", "gone", &row("", "", ""), vec![], &[]);
-        assert_eq!(census.sizes["InnoDB"], [30, 14]);
-        assert_eq!(census.sizes["MyISAM"], [40, 7]);
-        assert_eq!(census.sizes.len(), 2);
-        assert_eq!(census.partitioned, [("shop".to_owned(), "a".to_owned())]);
-    }
-
-    #[test]
-    fn a_few_tables_that_were_not_read_leave_the_others_judged() {
-        use mydyno_model::facts::Status;
-        let judged = |looked_at: usize, tables: u64| {
-            let readings = Readings::new(&super::super::COLLECTOR);
-            let census = Census { looked_at, ..Census::default() };
-            census.put(tables, 0, None, &readings);
-            let facts = readings.take();
-            let all_read = facts.iter().find(|(id, _)| id == "schema.all_read").unwrap();
-            all_read.1.status == Status::Ok
-        };
-        assert!(judged(1001, 1006) && judged(95, 100) && judged(3, 3));
-        assert!(!judged(94, 100) && !judged(512, 20_000));
-    }
-
-    #[test]
-    fn the_end_of_integer_types_is_known() {
-        for (kind, end) in [
-            ("tinyint(4)", 127.0),
-            ("int(10) unsigned", 4_294_967_295.0),
-            ("int", 2_147_483_647.0),
-            ("mediumint unsigned", 16_777_215.0),
-        ] {
-            assert_eq!(largest(kind), Some(end), "{kind}");
-        }
-        assert_eq!(largest("varchar(10)"), None);
-    }
 }

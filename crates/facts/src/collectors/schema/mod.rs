@@ -1,8 +1,10 @@
-//! Tables, keys and types, within bounds: sums that the server holds ready are read for all tables. Columns and indexes, for
-//! which it opens a table, are read for up to 5,000 tables within a second, and for the 512 largest where there are more.
+//! Tables, keys and types, within bounds: sums that the server holds ready are read for all tables. Where there are more than 5,000
+//! tables, their definitions are read for up to seven seconds, and what the server opens a table for is read of some only: of those
+//! with AUTO_INCREMENT columns of few values, of other engines, and of the 512 largest, within a second.
 
 mod census;
 mod indexes;
+mod many;
 mod more;
 mod partitions;
 mod reading;
@@ -30,7 +32,7 @@ use crate::wording::mysql;
 pub static COLLECTOR: Collector = Collector {
     name: "schema",
     cost: Cost { host_ms: 20, server_ms: 100 },
-    deadline_ms: 6000,
+    deadline_ms: 13_000,
     depth: Depth::Audit,
     facts: &[
         fact("schema.tables", "count", "tables of users, partitions counted as tables"),
@@ -56,6 +58,11 @@ pub static COLLECTOR: Collector = Collector {
             "schema.all_read",
             "",
             "yes where 95 % of the tables or more were read, by which the rest is judged; missing, with the reason, where fewer were",
+        ),
+        fact(
+            "schema.all_opened",
+            "",
+            "yes where what only an open table tells (AUTO_INCREMENT, sizes, free space) was read of 95 % of the tables or more; missing, with the reason, where it was not",
         ),
         fact(
             "schema.engines_counted",
@@ -176,6 +183,12 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
+/// How long definitions are read where there are many tables. Half of it is pauses.
+const DEFINING: Duration = Duration::from_secs(7);
+
+/// How long the dictionary of InnoDB's open tables may take; it waits for tables behind a metadata lock.
+const DICTIONARY: Duration = Duration::from_millis(500);
+
 /// How long tables are read. Half of it is pauses, so that it costs the server half a second of CPU at most.
 const READING: Duration = Duration::from_secs(1);
 
@@ -201,23 +214,33 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         }
     };
     let Names { count, chosen, of_innodb } = names;
-    let engines = if count <= COUNTED { engines(sql) } else { None };
-    let until = Instant::now() + READING.mul_f64(context.options.patience);
-    let numbers = if count <= COUNTED { numbers(sql) } else { BTreeMap::new() };
-    let census = Census::with(numbers);
-    let mut read = reading::read(sql, &chosen, count > COUNTED, until, census);
+    let many = count > COUNTED;
+    let engines = if many { None } else { engines(sql) };
+    sql.at_most(Some(DICTIONARY));
+    let mut census = Census::with(if many { BTreeMap::new() } else { numbers(sql) });
+    sql.at_most(None);
+    let within = |time: Duration| Instant::now() + time.mul_f64(context.options.patience);
+    if many {
+        many::definitions(sql, within(DEFINING), &mut census);
+        let again = census.again();
+        census = reading::read(sql, &again, many, within(READING), census);
+    }
+    let mut read = reading::read(sql, &chosen, many, within(READING), census);
+    sql.at_most(None);
     sizes(&sums, Ok(read.sizes.get("InnoDB").copied()), readings);
     let unseen = of_innodb.saturating_sub(count);
     let unused = indexes::unused(context, sql, &read.droppable);
     readings.put("schema.unused_indexes", INDEX_USAGE, unused);
-    let partitioned = match read.looked_at as u64 >= count {
+    let partitioned = match !many && read.looked_at as u64 >= count {
         true => Ok(read.partitioned.clone()),
         false => partitions::of_statistics(sql),
     };
     let ends = partitioned.and_then(|tables| partitions::ends(sql, &tables));
     if !read.reclaimable().is_empty() {
         // The free space of a tablespace that many share is no table's own.
+        sql.at_most(Some(DICTIONARY));
         let shared = shared(sql);
+        sql.at_most(None);
         read.reclaimable()
             .retain(|entry| entry["table"].as_str().is_none_or(|table| !shared.contains(table)));
     }
@@ -240,6 +263,7 @@ fn bare(context: &Context, sql: &mut ReadOnly<'_>, missing: &Missing, readings: 
     let until = Instant::now() + READING.mul_f64(context.options.patience);
     let census = Census::bare();
     let read = reading::read(sql, &chosen, false, until, census);
+    sql.at_most(None);
     readings.put("schema.partitions_ending", "SHOW CREATE TABLE", partitions::ending_by_definition(sql));
     read.put_bare(count, missing, readings);
 }

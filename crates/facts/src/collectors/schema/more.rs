@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::indexes::Index;
 use super::rows::{LISTED, text};
 use crate::readings::Readings;
+use crate::source::Read;
 use crate::sql::Row;
 
 /// A column, as far as it is looked at here.
@@ -157,15 +158,14 @@ impl More {
     }
 
     /// Puts what follows from columns and comments alone; `from` is where that was read.
-    pub fn put_columns(&mut self, readings: &Readings, from: &str) {
+    pub fn put_columns(&mut self, readings: &Readings, from: &str, all: &Read<bool>, opened: &Read<bool>) {
+        put("schema.unusable", std::mem::take(&mut self.unusable), readings, from, opened);
         for (id, list) in [
-            ("schema.unusable", &mut self.unusable),
             ("schema.inexact_money", &mut self.inexact),
             ("schema.text_dates", &mut self.dates),
             ("schema.leftovers", &mut self.leftovers),
         ] {
-            list.truncate(LISTED);
-            readings.put(id, from, Ok(std::mem::take(list)));
+            put(id, std::mem::take(list), readings, from, all);
         }
         let by_charset = std::mem::take(&mut self.of_charset);
         for (charset, columns) in by_charset.into_iter().filter(|_| self.collations.len() > 1) {
@@ -179,23 +179,37 @@ impl More {
         }
     }
 
-    /// Puts the facts; `from` is where they were read.
-    pub fn put(mut self, readings: &Readings, from: &str) {
-        self.put_columns(readings, from);
+    /// Puts the facts; `from` is where they were read, and `all`, `opened` and `options` why not all tables were read or opened, or
+    /// their options not read.
+    pub fn put(
+        mut self,
+        readings: &Readings,
+        from: &str,
+        all: &Read<bool>,
+        opened: &Read<bool>,
+        options: &Read<bool>,
+    ) {
+        self.put_columns(readings, from, all, opened);
         self.filling.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let filling: Vec<Value> = self.filling.into_iter().map(|(_, entry)| entry).collect();
-        for (id, mut list) in [
+        for (id, list) in [
             ("schema.binary_primary_keys", self.binary_keys),
             ("schema.hidden_indexes", self.hidden),
-            ("schema.disabled_indexes", self.disabled),
             ("schema.indexes_with_key", self.with_key),
-            ("schema.own_statistics", self.own_statistics),
-            ("schema.filling", filling),
         ] {
-            list.truncate(LISTED);
-            readings.put(id, from, Ok(list));
+            put(id, list, readings, from, all);
         }
+        put("schema.own_statistics", self.own_statistics, readings, from, options);
+        put("schema.disabled_indexes", self.disabled, readings, from, opened);
+        put("schema.filling", filling, readings, from, opened);
     }
+}
+
+/// Puts a list. Where it is empty and not all tables were read, nothing can be said.
+fn put(id: &str, mut list: Vec<Value>, readings: &Readings, from: &str, all: &Read<bool>) {
+    list.truncate(LISTED);
+    let found = if list.is_empty() { all.clone().map(|_| list) } else { Ok(list) };
+    readings.put(id, from, found);
 }
 
 /// Whether values of a key column come in no order as a rule: an id of 16 bytes, or a hash.

@@ -141,10 +141,25 @@ fn end_of(expression: &str, description: &str) -> Option<PrimitiveDateTime> {
             time!(0:00),
         ));
     }
+    if let Ok(number) = number {
+        return of_digits(number);
+    }
     // RANGE COLUMNS of a date: the first value counts.
     let day = description.trim().strip_prefix('\'')?.get(..10)?;
     let day = Date::parse(day, format_description!("[year]-[month]-[day]")).ok()?;
     Some(PrimitiveDateTime::new(day, time!(0:00)))
+}
+
+/// A month as in 202612 or a day as in 20261231. Other numbers, and those of no year from 1990 to 2100, are none of time.
+fn of_digits(number: i64) -> Option<PrimitiveDateTime> {
+    let (year, month, day) = match number {
+        199_001..=210_012 => (number / 100, number % 100, 1),
+        19_900_101..=21_001_231 => (number / 10_000, number / 100 % 100, number % 100),
+        _ => return None,
+    };
+    let month = Month::try_from(u8::try_from(month).ok()?).ok()?;
+    let date = Date::from_calendar_date(i32::try_from(year).ok()?, month, u8::try_from(day).ok()?).ok()?;
+    Some(PrimitiveDateTime::new(date, time!(0:00)))
 }
 
 #[cfg(test)]
@@ -172,6 +187,9 @@ mod tests {
             ("`at`", "'2025-01-01'", Some(datetime!(2025-01-01 0:00))),
             ("`at`", "'2025-01-01 12:00:00',7", Some(datetime!(2025-01-01 0:00))),
             ("to_days(`at`)", "MAXVALUE", None),
+            ("`d`", "202501", Some(datetime!(2025-01-01 0:00))),
+            ("`d`", "20250101", Some(datetime!(2025-01-01 0:00))),
+            ("`d`", "202513", None),
             ("`id`", "1000000", None),
             ("`name`", "'m'", None),
         ] {

@@ -1,0 +1,35 @@
+//! Numbers that decide what else is asked for.
+
+use serde_json::Value;
+
+use crate::collectors::schema::statistics::STATISTICS;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row};
+
+const TABLES_COUNTED: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats";
+const FILES_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')";
+
+/// That there are no more than 5,000 tables. Servers without InnoDB's statistics list the names of all files for it.
+pub(super) fn few_tables(sql: &mut ReadOnly<'_>) -> Read<()> {
+    let statement = match sql.dialect().is_none_or(|dialect| dialect.is(&STATISTICS)) {
+        true => TABLES_COUNTED,
+        false => FILES_COUNTED,
+    };
+    let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql"))?;
+    few_enough(&count(&rows)?, 5000)
+}
+
+/// That a number is no larger than what is asked for.
+pub(super) fn few_enough(number: &Value, most: u64) -> Read<()> {
+    match number.as_u64().unwrap_or(0) {
+        found if found <= most => Ok(()),
+        found => Err(Missing::Error(format!("not asked for, because there are {found}"))),
+    }
+}
+
+/// The number in the only cell.
+pub(super) fn count(rows: &[Row]) -> Read<Value> {
+    let text = rows.first().and_then(|row| row.first()).cloned().flatten().unwrap_or_default();
+    let number = text.parse::<u64>();
+    number.map(Value::from).map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))
+}

@@ -1,0 +1,185 @@
+//! Definitions of very many tables, schema by schema.
+//!
+//! Engine, options, columns and indexes stand in the definition of a table: servers before MySQL 8.0, and MariaDB, read one small
+//! file for each and leave the table closed; later ones look into their dictionary.
+
+use std::time::{Duration, Instant};
+
+use super::census::{Census, Part};
+use super::rows::{OURS, text, whole};
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, SqlError, quoted};
+
+/// Tables that one statement describes, as a rule.
+const PIECE: u64 = 1000;
+
+/// Pieces of one schema at most: servers without a dictionary list all its files for each.
+const PIECES: u64 = 40;
+
+/// Tables below which a piece whose answer is too large is not cut again.
+const SMALLEST: u64 = 16;
+
+/// Time of one statement.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// A schema's tables whose names, byte by byte, lie behind one name and are not behind another.
+#[derive(Clone, Copy)]
+struct Range<'a> {
+    schema: &'a str,
+    /// Number of tables, about.
+    tables: u64,
+    from: Option<&'a str>,
+    until: Option<&'a str>,
+}
+
+impl Range<'_> {
+    fn condition(&self) -> Option<String> {
+        let bound = |name: Option<&str>, sign: &str| match name {
+            Some(name) => Some(format!(" AND CAST(TABLE_NAME AS BINARY) {sign} {}", quoted(name)?)),
+            None => Some(String::new()),
+        };
+        Some(bound(self.from, ">")? + &bound(self.until, "<=")?)
+    }
+}
+
+/// Reads the definitions of all tables, those of the largest schema first, until `until`.
+pub fn definitions(sql: &mut ReadOnly<'_>, until: Instant, census: &mut Census) {
+    sql.at_most(Some(LONGEST));
+    census.part = Part::Definition;
+    for (schema, tables) in schemas(sql).unwrap_or_default() {
+        if Instant::now() >= until {
+            break;
+        }
+        let piece = PIECE.max(tables / PIECES);
+        let mut last: Option<String> = None;
+        loop {
+            let left = Range { schema: &schema, tables: piece, from: last.as_deref(), until: None };
+            let end = if tables > piece { nth(sql, left, piece - 1) } else { None };
+            let is_last = end.is_none();
+            read(sql, Range { until: end.as_deref(), ..left }, until, census);
+            if is_last || Instant::now() >= until {
+                break;
+            }
+            last = end;
+        }
+        census.finish_schema();
+    }
+    census.part = Part::Whole;
+    sql.at_most(None);
+}
+
+/// Reads a range, in halves where its answer is too large.
+fn read(sql: &mut ReadOnly<'_>, range: Range<'_>, until: Instant, census: &mut Census) {
+    let Some(condition) = range.condition() else { return };
+    if Instant::now() >= until {
+        return;
+    }
+    let answer = census.among(sql, range.schema, &condition);
+    let Err(error) = answer else { return };
+    tracing::debug!(schema = range.schema, error = ?error.to_string(), "definitions");
+    if !matches!(error, SqlError::TooLarge { .. }) || range.tables < SMALLEST {
+        return;
+    }
+    let tables = range.tables / 2;
+    let Some(middle) = nth(sql, range, tables) else { return };
+    read(sql, Range { tables, until: Some(&middle), ..range }, until, census);
+    read(sql, Range { tables, from: Some(&middle), ..range }, until, census);
+}
+
+/// The name of the table at a place within a range, by InnoDB's statistics.
+fn nth(sql: &mut ReadOnly<'_>, range: Range<'_>, place: u64) -> Option<String> {
+    let schema = quoted(range.schema)?;
+    let behind = match range.from {
+        Some(name) => format!(" AND table_name > {}", quoted(name)?),
+        None => String::new(),
+    };
+    let statement = format!(
+        "SELECT table_name FROM mysql.innodb_table_stats WHERE database_name = {schema}{behind} ORDER BY table_name LIMIT 1 OFFSET {place}"
+    );
+    sql.rows(&statement).ok()?.into_iter().next()?.into_iter().next()?
+}
+
+/// All schemas of users with the number of their InnoDB tables, the largest first.
+fn schemas(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, u64)>> {
+    let privilege = |e: SqlError| -> Missing { e.missing("SELECT on mysql.innodb_table_stats") };
+    let counted = format!(
+        "SELECT database_name, COUNT(*) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} GROUP BY database_name ORDER BY SUM(clustered_index_size + sum_of_other_index_sizes) DESC LIMIT 20000"
+    );
+    let rows = sql.rows(&counted).map_err(privilege)?;
+    let mut found: Vec<(String, u64)> =
+        rows.iter().map(|row| (text(row, 0).to_owned(), whole(row, 1).unwrap_or(0))).collect();
+    let all = format!(
+        "SELECT SCHEMA_NAME, 0 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN {OURS} LIMIT 20000"
+    );
+    let known: std::collections::BTreeSet<String> = found.iter().map(|(schema, _)| schema.clone()).collect();
+    let rows = sql.rows(&all).map_err(privilege)?;
+    found.extend(
+        rows.iter().map(|row| (text(row, 0).to_owned(), 0)).filter(|(name, _)| !known.contains(name)),
+    );
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::{Sql, Table};
+
+    /// Two schemas of 2,500 and 3 tables; notes the statements, and finds an answer on one range too large.
+    struct Many(Vec<String>);
+    impl Sql for Many {
+        fn table(&mut self, sql: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+            self.0.push(sql.to_owned());
+            let row = |cells: &[&str]| cells.iter().map(|cell| Some((*cell).to_owned())).collect();
+            let rows = match sql {
+                sql if sql.contains("GROUP BY") => vec![row(&["large", "2500"]), row(&["small", "3"])],
+                sql if sql.contains("SCHEMATA") => vec![row(&["small", "0"]), row(&["other", "0"])],
+                sql if sql.contains("OFFSET 999") && !sql.contains("t2000") => {
+                    vec![row(&[if sql.contains("t1000") { "t2000" } else { "t1000" }])]
+                }
+                sql if sql.contains("OFFSET 500") => vec![row(&["t1500"])],
+                sql if sql.contains(".TABLES") && sql.contains("> 't1000'") && sql.contains("<= 't2000'") => {
+                    return Err(SqlError::TooLarge { limit: 1 });
+                }
+                _ => vec![],
+            };
+            Ok(Table { columns: vec![], rows })
+        }
+    }
+
+    #[test]
+    fn all_schemas_are_read_in_pieces_and_one_that_is_too_large_in_halves() {
+        let mut many = Many(vec![]);
+        let mut sql = ReadOnly::new(&mut many);
+        definitions(&mut sql, Instant::now() + Duration::from_secs(3600), &mut Census::default());
+        let asked = |schema: &str, condition: &str| {
+            let end = format!("TABLE_SCHEMA = '{schema}'{condition}");
+            many.0.iter().filter(|sql| sql.contains(".TABLES") && sql.ends_with(&end)).count()
+        };
+        let name = "CAST(TABLE_NAME AS BINARY)";
+        assert_eq!(asked("large", &format!(" AND {name} <= 't1000'")), 1);
+        assert_eq!(asked("large", &format!(" AND {name} > 't1000' AND {name} <= 't1500'")), 1);
+        assert_eq!(asked("large", &format!(" AND {name} > 't1500' AND {name} <= 't2000'")), 1);
+        assert_eq!(asked("large", &format!(" AND {name} > 't2000'")), 1);
+        assert_eq!([asked("small", ""), asked("other", "")], [1, 1]);
+    }
+
+    #[test]
+    fn the_definitions_of_servers_without_a_dictionary_open_no_table() {
+        // What these columns tell, the server looks up in the open table; MariaDB also the options.
+        let opening =
+            ["AUTO_INCREMENT", "ROW_FORMAT", "DATA_LENGTH", "INDEX_TYPE", "TABLE_ROWS", "CARDINALITY"];
+        for (version, options) in [("5.7.44", true), ("11.4.5-MariaDB", false)] {
+            let mut many = Many(vec![]);
+            let mut sql = ReadOnly::new(&mut many);
+            sql.speaks_to(version);
+            definitions(&mut sql, Instant::now() + Duration::from_secs(3600), &mut Census::default());
+            let told: Vec<&String> =
+                many.0.iter().filter(|sql| sql.contains("information_schema.TABLES")).collect();
+            assert!(!told.is_empty());
+            for sql in told {
+                assert!(opening.iter().all(|column| !sql.contains(column)), "{sql}");
+                assert_eq!(sql.contains("CREATE_OPTIONS"), options, "{sql}");
+            }
+        }
+    }
+}

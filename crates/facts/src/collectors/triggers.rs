@@ -1,0 +1,153 @@
+//! Triggers whose definer is no account: each statement that fires one fails.
+//!
+//! MySQL 8.0 finds triggers in its dictionary. Older servers and MariaDB open every table for them, but keep those of a table in
+//! a text file beside it (TABLE.TRG), which is read where there are many tables and the server's host is this one.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::collectors::counted::few_tables;
+use crate::context::Context;
+use crate::mounts;
+use crate::readings::Readings;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row};
+use crate::wording::{Since, mysql};
+
+/// Servers with a dictionary.
+const DICTIONARY: [Since; 1] = [mysql(80_000..)];
+
+const TRIGGERS: &str = "SELECT o.TRIGGER_SCHEMA, o.TRIGGER_NAME, o.EVENT_OBJECT_TABLE, o.DEFINER FROM information_schema.TRIGGERS o WHERE o.TRIGGER_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u) LIMIT 5000";
+const ACCOUNTS: &str = "SELECT CONCAT(User, '@', Host) FROM mysql.user";
+
+/// Folders and files that are looked at, and the largest file.
+const SCHEMAS: usize = 5000;
+const FILES: usize = 2000;
+const LARGEST: u64 = 1 << 20;
+
+/// Triggers that are named.
+const NAMED: usize = 20;
+
+/// A trigger whose definer is not there.
+struct Trigger {
+    name: String,
+    table: String,
+    definer: String,
+}
+
+/// Puts their number and their names; returns their definers.
+pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) -> Vec<String> {
+    let by_server = sql.dialect().is_some_and(|dialect| dialect.is(&DICTIONARY));
+    let (from, found) = match if by_server { Ok(()) } else { few_tables(sql) } {
+        Ok(()) => ("information_schema.TRIGGERS", of_server(sql)),
+        Err(many) => {
+            let accounts = sql.rows(ACCOUNTS).map_err(|e| e.missing("SELECT on schema mysql"));
+            let accounts = accounts.map(|rows| rows.into_iter().flatten().flatten().collect());
+            let found = accounts.and_then(|accounts| of_files(context, &accounts));
+            let why = |_: Missing| many.clone();
+            ("the .TRG files of the data directory", found.map_err(why))
+        }
+    };
+    readings.put("server.triggers.without_definer", from, found.as_ref().map(Vec::len).map_err(Clone::clone));
+    let entry = |one: &Trigger| json!({"trigger": one.name, "table": one.table, "definer": one.definer});
+    let named = found.as_ref().map(|all| all.iter().take(NAMED).map(entry).collect::<Vec<Value>>());
+    readings.put("server.triggers.failing", from, named.map_err(Clone::clone));
+    found.unwrap_or_default().into_iter().map(|one| one.definer).collect()
+}
+
+fn of_server(sql: &mut ReadOnly<'_>) -> Read<Vec<Trigger>> {
+    let rows = sql.rows(TRIGGERS).map_err(|e| e.missing("SELECT on schema mysql, and TRIGGER"))?;
+    let one = |row: Row| {
+        let mut cells = row.into_iter();
+        let mut next = || cells.next().flatten();
+        let (schema, name, table, definer) = (next()?, next()?, next()?, next()?);
+        Some(Trigger { name: format!("{schema}.{name}"), table: format!("{schema}.{table}"), definer })
+    };
+    Ok(rows.into_iter().filter_map(one).collect())
+}
+
+fn of_files(context: &Context, accounts: &BTreeSet<String>) -> Read<Vec<Trigger>> {
+    let server = context.server.as_ref().map_err(Clone::clone)?;
+    let datadir = format!("{}{}", mounts::view(&context.source, server)?, context.datadir()?);
+    let mut found = Vec::new();
+    let mut files = 0;
+    for schema in context.source.list(&datadir)?.into_iter().take(SCHEMAS) {
+        if ["mysql", "sys", "performance_schema"].contains(&schema.as_str()) {
+            continue;
+        }
+        // What is no folder has no list.
+        for file in context.source.list(&format!("{datadir}/{schema}")).unwrap_or_default() {
+            let Some(table) = file.strip_suffix(".TRG") else { continue };
+            files += 1;
+            if files > FILES {
+                return Err(Missing::Error(format!("there are triggers on more than {FILES} tables")));
+            }
+            let text = context.source.text_within(&format!("{datadir}/{schema}/{file}"), LARGEST)?;
+            for (name, definer) in of_text(&text) {
+                if !accounts.contains(&definer) {
+                    let name = format!("{schema}.{name}");
+                    found.push(Trigger { name, table: format!("{schema}.{table}"), definer });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Names and definers of the triggers in a .TRG file: lists of quoted texts behind `triggers=` and `definers=`.
+fn of_text(text: &str) -> Vec<(String, String)> {
+    let listed = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+        quoted(line)
+    };
+    let names = listed("triggers=").into_iter().map(|statement| name_of(&statement).unwrap_or_default());
+    names.zip(listed("definers=")).collect()
+}
+
+/// The name behind the word TRIGGER, which the definer stands before.
+fn name_of(statement: &str) -> Option<String> {
+    let at = statement.to_ascii_uppercase().find(" TRIGGER ")?;
+    let rest = statement.get(at + " TRIGGER ".len()..)?.trim_start();
+    let rest = rest.strip_prefix("IF NOT EXISTS ").unwrap_or(rest);
+    let word = match rest.strip_prefix('`') {
+        Some(name) => name.split('`').next()?,
+        None => rest.split_whitespace().next()?,
+    };
+    Some(word.rsplit('.').next()?.to_owned())
+}
+
+/// Texts in single quotes with blanks between them; a backslash stands before a quote, a line's end and itself.
+fn quoted(line: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut rest = line.chars();
+    while rest.by_ref().any(|c| c == '\'') {
+        let mut text = String::new();
+        while let Some(c) = rest.next() {
+            match c {
+                '\'' => break,
+                '\\' => match rest.next() {
+                    Some('n') => text.push('\n'),
+                    Some(other) => text.push(other),
+                    None => {}
+                },
+                c => text.push(c),
+            }
+        }
+        all.push(text);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_triggers_tells_their_names_and_definers() {
+        let text = "TYPE=TRIGGERS\ntriggers='CREATE DEFINER=`leaver`@`%` TRIGGER orders_bi BEFORE INSERT ON orders FOR EACH ROW SET NEW.a=\\'x\\'' 'CREATE DEFINER=`root`@`localhost` TRIGGER `shop bu` BEFORE UPDATE ON orders FOR EACH ROW\\nSET NEW.a=1'\nsql_modes=1436549152 1436549152\ndefiners='leaver@%' 'root@localhost'\nclient_cs_names='utf8' 'utf8'\n";
+        let of = |name: &str, definer: &str| (name.to_owned(), definer.to_owned());
+        assert_eq!(of_text(text), [of("orders_bi", "leaver@%"), of("shop bu", "root@localhost")]);
+        assert_eq!(of_text("TYPE=TRIGGERS\n"), []);
+    }
+}
