@@ -1,8 +1,9 @@
 //! A capture of one process.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mydyno_linux::calls::cpu_clocks::thread_cpu_s;
@@ -167,7 +168,7 @@ impl Profiler {
             Some(known) => known.names.kernel,
             None => KernelSymbols::read(Path::new(PROC)),
         };
-        let names = Names { modules, kernel, found: HashMap::new() };
+        let names = Names { modules, kernel, found: HashMap::new(), kept: HashSet::new() };
         self.known = Some(Known { maps, names, unwinder });
         Ok(())
     }
@@ -338,21 +339,21 @@ impl Collected {
             sampled_waits: waits.values().flatten().count() as u64,
             ..Profile::default()
         };
-        self.on_cpu.iter().for_each(|(stack, count)| profile.on_cpu.add(named(stack), *count as f64));
+        self.on_cpu.iter().for_each(|(stack, count)| profile.on_cpu.add(&named(stack), *count as f64));
         profile.threads = switches.into_times(end_ns);
         let (mut estimated_s, mut counted_s) = (0.0, 0.0);
         for thread in &mut profile.threads {
             let of_thread = waits.get(&thread.tid).map_or(&[][..], Vec::as_slice);
             let sampled_s: f64 = of_thread.iter().map(|(_, seconds)| seconds).sum();
             if sampled_s <= 0.0 {
-                profile.off_cpu.add(vec![crate::NOT_SAMPLED.to_owned()], thread.waiting_s);
+                profile.off_cpu.add(&[crate::NOT_SAMPLED], thread.waiting_s);
             } else {
                 if thread.switches >= JUDGED * switch_period {
                     estimated_s += sampled_s * switch_period as f64;
                     counted_s += thread.waiting_s;
                 }
                 for (stack, seconds) in of_thread {
-                    profile.off_cpu.add(named(stack), seconds / sampled_s * thread.waiting_s);
+                    profile.off_cpu.add(&named(stack), seconds / sampled_s * thread.waiting_s);
                 }
             }
             let any =
@@ -405,7 +406,9 @@ fn waits(events: &[(u64, u32, ThreadEvent)], end_ns: u64) -> (Waits, Switches) {
 struct Names {
     modules: Modules,
     kernel: KernelSymbols,
-    found: HashMap<u64, Box<str>>,
+    found: HashMap<u64, Arc<str>>,
+    /// The names of `found`, each once: a function has many addresses at which it is seen.
+    kept: HashSet<Arc<str>>,
 }
 
 /// Most names that are kept.
@@ -413,17 +416,27 @@ const MOST_NAMES: usize = 200_000;
 
 impl Names {
     /// Functions of a stack, outermost first.
-    fn of(&mut self, (user, kernel): &Addresses) -> Vec<String> {
+    fn of(&mut self, (user, kernel): &Addresses) -> Vec<Arc<str>> {
         if self.found.len() > MOST_NAMES {
             self.found.clear();
+            self.kept.clear();
         }
-        let Self { modules, kernel: symbols, found } = self;
+        let Self { modules, kernel: symbols, found, kept } = self;
         let mut name = |address: u64, name: &dyn Fn(u64) -> String| {
-            found.entry(address).or_insert_with(|| name(address).into()).to_string()
+            let name = || {
+                let name = name(address);
+                if let Some(known) = kept.get(name.as_str()) {
+                    return Arc::clone(known);
+                }
+                let name: Arc<str> = name.into();
+                kept.insert(Arc::clone(&name));
+                name
+            };
+            Arc::clone(found.entry(address).or_insert_with(name))
         };
         let of_user = |address| modules.name(address);
         let of_kernel = |address| symbols.name(address);
-        let mut names: Vec<String> = user.iter().rev().map(|address| name(*address, &of_user)).collect();
+        let mut names: Vec<Arc<str>> = user.iter().rev().map(|address| name(*address, &of_user)).collect();
         names.extend(kernel.iter().rev().map(|address| name(*address, &of_kernel)));
         names
     }

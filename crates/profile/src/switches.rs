@@ -1,6 +1,7 @@
 //! How long each thread ran, waited and was kept from running, from the switches of its CPUs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::records::Switched;
 
@@ -21,7 +22,7 @@ pub struct ThreadTime {
     /// not.
     pub run_delay_s: Option<f64>,
     /// One of its stacks, outermost function first; empty when none was sampled.
-    pub stack: Vec<String>,
+    pub stack: Vec<Arc<str>>,
 }
 
 /// The threads of one process.

@@ -122,7 +122,7 @@ impl Stacks {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let AllStacks { on_cpu, off_cpu } = &mut *all;
         for (to, from) in [(on_cpu, found.on_cpu), (off_cpu, found.off_cpu)] {
-            to.merge(from, MOST_STACKS);
+            to.merge(&from, MOST_STACKS);
         }
     }
 }
@@ -139,10 +139,11 @@ impl Sums {
                 *sum += class.seconds;
             }
         }
-        for (stack, weight) in found.on_cpu.iter().filter(|(stack, _)| rules.serves_a_connection(stack)) {
+        let on_cpu = found.on_cpu.iter();
+        for (stack, weight) in on_cpu.filter(|(stack, _)| rules.serves_a_connection(stack)) {
             self.cpu_samples += weight;
             for (group, samples) in &mut self.groups {
-                *samples += if rules.is_in_group(group, stack) { weight } else { 0.0 };
+                *samples += if rules.is_in_group(group, &stack) { weight } else { 0.0 };
             }
         }
         if let Some(closure) = found.closure {
@@ -212,7 +213,7 @@ pub fn budget_of(rules: &StackRules, found: &Profile) -> TimeBudget {
             waiting: thread.waiting_s,
             preempted: thread.preempted_s,
             run_delay: thread.run_delay_s,
-            stack: &thread.stack,
+            stack: thread.stack.iter().map(|name| &**name).collect(),
         })
         .collect();
     budget(rules, found.on_cpu.iter(), found.off_cpu.iter(), &threads)
@@ -225,8 +226,8 @@ mod tests {
 
     use super::*;
 
-    fn stack(text: &str) -> Vec<String> {
-        text.split(';').map(str::to_owned).collect()
+    fn stack(text: &str) -> Vec<&str> {
+        text.split(';').collect()
     }
 
     #[test]
@@ -239,15 +240,15 @@ mod tests {
     fn captures_add_up_to_thread_seconds_by_class() {
         let rules = StackRules::embedded().unwrap_or_else(|e| panic!("{e}"));
         let mut found = Profile { window_s: 0.5, closure: Some(0.9), judged_s: 2.0, ..Profile::default() };
-        found.on_cpu.add(stack("do_command;dispatch_command;mysql_select;my_mb_wc_latin1"), 3.0);
-        found.on_cpu.add(stack("do_command;dispatch_command;mysql_select"), 1.0);
-        found.on_cpu.add(stack("srv_purge;malloc"), 9.0);
+        found.on_cpu.add(&stack("do_command;dispatch_command;mysql_select;my_mb_wc_latin1"), 3.0);
+        found.on_cpu.add(&stack("do_command;dispatch_command;mysql_select"), 1.0);
+        found.on_cpu.add(&stack("srv_purge;malloc"), 9.0);
         let waits = stack("do_command;dispatch_command;trans_commit;ha_commit_trans;fdatasync");
-        found.off_cpu.add(waits.clone(), 0.3);
+        found.off_cpu.add(&waits, 0.3);
         found.threads.push(ThreadTime {
             running_s: 0.2,
             waiting_s: 0.3,
-            stack: waits,
+            stack: waits.into_iter().map(Into::into).collect(),
             ..ThreadTime::default()
         });
         let mut sums =

@@ -2,7 +2,7 @@
 //! its last second.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -87,6 +87,11 @@ pub fn write_output(path: &Path, text: &str) -> Result<(), RunError> {
 /// # Errors
 /// The file or its folder cannot be written.
 pub fn write_whole(path: &Path, text: &str) -> Result<(), RunError> {
+    write_by(path, |mut file| file.write_all(text.as_bytes()))
+}
+
+/// As [`write_whole`], with what `write` writes.
+fn write_by(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<(), RunError> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     let temporary = PathBuf::from(temporary);
@@ -96,7 +101,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), RunError> {
         .truncate(true)
         .mode(0o600)
         .open(&temporary)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
+        .and_then(|file| write(&file));
     written.map_err(RunError::file("writing", &temporary))?;
     std::fs::rename(&temporary, path).map_err(RunError::file("writing", path))
 }
@@ -113,7 +118,11 @@ pub(crate) fn write_stacks(folder: &Path, all: &AllStacks) -> Result<(), RunErro
         [(file::CPU_STACKS, &all.on_cpu, 1.0), (file::WAIT_STACKS, &all.off_cpu, MICROSECONDS)]
     {
         if !stacks.is_empty() {
-            write_whole(&folder.join(name), &stacks.to_text(scale))?;
+            write_by(&folder.join(name), |file| {
+                let mut file = BufWriter::new(file);
+                stacks.write(scale, &mut file)?;
+                file.flush()
+            })?;
         }
     }
     Ok(())

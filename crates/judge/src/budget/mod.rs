@@ -13,7 +13,7 @@ use mydyno_model::profile::{BudgetShare, TimeBudget, TimeClass, UnexplainedStack
 pub use rules::{On, StackRules};
 
 /// A stack with its weight.
-pub type Weighted<'a> = (&'a [String], f64);
+pub type Weighted<'a> = (Vec<&'a str>, f64);
 
 /// What a thread did in the window, in seconds.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ pub struct ThreadSeconds<'a> {
     /// Ready and without a CPU, preemptions included; `None` where the kernel does not count it.
     pub run_delay: Option<f64>,
     /// One of its stacks; empty without one.
-    pub stack: &'a [String],
+    pub stack: Vec<&'a str>,
 }
 
 /// Stacks of unexplained time that a budget names.
@@ -43,7 +43,7 @@ pub fn budget<'a>(
     threads: &[ThreadSeconds<'_>],
 ) -> TimeBudget {
     let (serving, others): (Vec<_>, Vec<_>) =
-        threads.iter().partition(|thread| rules.serves_a_connection(thread.stack));
+        threads.iter().partition(|thread| rules.serves_a_connection(&thread.stack));
     let sum = |of: fn(&ThreadSeconds<'_>) -> f64| serving.iter().map(|thread| of(thread)).sum::<f64>();
     let (running_s, waiting_s, preempted_s) = (sum(|t| t.running), sum(|t| t.waiting), sum(|t| t.preempted));
     // A thread that is woken waits for a CPU until it runs: the switches count that as part of its wait.
@@ -90,7 +90,7 @@ fn classified<'a>(
 ) -> BTreeMap<TimeClass, f64> {
     let mut classes = BTreeMap::new();
     for (stack, weight) in stacks.filter(|(stack, _)| rules.serves_a_connection(stack)) {
-        let class = rules.class(on, stack);
+        let class = rules.class(on, &stack);
         if class == TimeClass::Unexplained {
             unknown.push(UnexplainedStack { stack: stack.join(";"), seconds: weight });
         }

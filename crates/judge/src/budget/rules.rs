@@ -100,19 +100,19 @@ impl StackRules {
     }
 
     /// Whether a function of the group stands in a stack.
-    pub fn is_in_group(&self, group: &str, stack: &[String]) -> bool {
+    pub fn is_in_group(&self, group: &str, stack: &[&str]) -> bool {
         let found = self.groups.iter().find(|(name, _)| name == group);
         found.is_some_and(|(_, pattern)| stack.iter().any(|name| pattern.fits(name)))
     }
 
     /// Whether a stack is that of a thread that serves a connection.
-    pub fn serves_a_connection(&self, stack: &[String]) -> bool {
+    pub fn serves_a_connection(&self, stack: &[&str]) -> bool {
         stack.iter().any(|name| self.connection.fits(name))
     }
 
     /// The class of a stack, outermost function first. A stack on a CPU that no rule knows is the user's or the kernel's by its
     /// innermost function.
-    pub fn class(&self, on: On, stack: &[String]) -> TimeClass {
+    pub fn class(&self, on: On, stack: &[&str]) -> TimeClass {
         let found = self.rules.iter().find(|rule| rule.on == on && rule.fits(stack));
         match (found, on) {
             (Some(rule), _) => rule.class,
@@ -128,7 +128,7 @@ fn is_of_kernel(name: &str) -> bool {
 }
 
 impl Rule {
-    fn fits(&self, stack: &[String]) -> bool {
+    fn fits(&self, stack: &[&str]) -> bool {
         let mut names = stack.iter();
         let in_order = self.frames.iter().all(|pattern| names.any(|name| pattern.fits(name)));
         in_order && !self.without.iter().any(|pattern| stack.iter().any(|name| pattern.fits(name)))

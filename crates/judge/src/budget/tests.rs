@@ -3,8 +3,8 @@
 
 use super::*;
 
-fn stack(text: &str) -> Vec<String> {
-    text.split(';').map(str::to_owned).collect()
+fn stack(text: &str) -> Vec<&str> {
+    text.split(';').collect()
 }
 
 fn wait(text: &str) -> TimeClass {
@@ -128,18 +128,24 @@ fn shares_are_of_counted_time_and_sum_to_one() {
         stack("handle_one_connection;dispatch_command;MDL_context::acquire_lock;pthread_cond_timedwait");
     let unknown = stack("handle_one_connection;dispatch_command;strange");
     let threads = [
-        ThreadSeconds { running: 2.0, waiting: 10.0, preempted: 1.0, run_delay: Some(3.0), stack: &serving },
-        ThreadSeconds { running: 1.0, waiting: 5.0, preempted: 0.0, run_delay: None, stack: &idle },
+        ThreadSeconds {
+            running: 2.0,
+            waiting: 10.0,
+            preempted: 1.0,
+            run_delay: Some(3.0),
+            stack: serving.clone(),
+        },
+        ThreadSeconds { running: 1.0, waiting: 5.0, preempted: 0.0, run_delay: None, stack: idle.clone() },
         ThreadSeconds {
             running: 4.0,
             waiting: 50.0,
             preempted: 9.0,
             run_delay: Some(9.0),
-            stack: &background,
+            stack: background.clone(),
         },
     ];
-    let on_cpu = [(serving.as_slice(), 30.0), (&kernel, 10.0), (&background, 400.0)];
-    let off_cpu = [(idle.as_slice(), 5.0), (&lock, 6.0), (&unknown, 2.0), (&background, 50.0)];
+    let on_cpu = [(serving, 30.0), (kernel, 10.0), (background.clone(), 400.0)];
+    let off_cpu = [(idle, 5.0), (lock, 6.0), (unknown, 2.0), (background, 50.0)];
     let budget = budget(&rules, on_cpu.into_iter(), off_cpu.into_iter(), &threads);
     // 3 s ran, three quarters of them as the user. Of 15 s that were waited 2 were for a CPU; 13 remain, as 5 : 6 : 2.
     let of =

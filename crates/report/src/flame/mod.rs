@@ -16,7 +16,7 @@ const SCRIPT: &str = include_str!("../../../../web/flame/flame.js");
 const LISTED: usize = 30;
 
 /// A stack with its weight, outermost function first.
-pub type Stack<'a> = (&'a [String], f64);
+pub type Stack<'a> = (Vec<&'a str>, f64);
 
 /// One graph of the page.
 #[derive(Debug)]
@@ -123,19 +123,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn stacks(text: &[(&str, f64)]) -> Vec<(Vec<String>, f64)> {
-        text.iter().map(|(stack, weight)| (stack.split(';').map(str::to_owned).collect(), *weight)).collect()
+    fn stacks<'a>(text: &[(&'a str, f64)]) -> Vec<Stack<'a>> {
+        text.iter().map(|(stack, weight)| (stack.split(';').collect(), *weight)).collect()
     }
 
     #[test]
     fn the_page_holds_its_data_and_no_name_leaves_it() {
         let now = stacks(&[("main;a", 3.0), ("main;b;</script><b>", 1.0)]);
         let before = stacks(&[("main;a", 1.0), ("main;gone", 1.0)]);
-        fn borrowed(of: &[(Vec<String>, f64)]) -> Vec<Stack<'_>> {
-            of.iter().map(|(stack, weight)| (stack.as_slice(), *weight)).collect()
-        }
-        let flame =
-            Flame { title: "CPU", unit: "samples", stacks: borrowed(&now), baseline: borrowed(&before) };
+        let flame = Flame { title: "CPU", unit: "samples", stacks: now, baseline: before };
         let none = Flame { title: "Waits", unit: "seconds", stacks: vec![], baseline: vec![] };
         let page = html("t <x>", &["about".to_owned()], &[flame, none]);
         assert!(page.contains("Content-Security-Policy") && page.contains("No stacks."));

@@ -82,11 +82,11 @@ impl Node {
 }
 
 impl Growing {
-    fn add(&mut self, stack: &[String], mut note: impl FnMut(&mut Growing)) {
+    fn add(&mut self, stack: &[&str], mut note: impl FnMut(&mut Growing)) {
         note(self);
         let mut at = self;
         for name in stack {
-            at = at.calls.entry(name.clone()).or_default();
+            at = at.calls.entry((*name).to_owned()).or_default();
             note(at);
         }
     }
@@ -103,9 +103,8 @@ mod tests {
 
     #[test]
     fn weights_add_up_along_the_calls_and_recursion_counts_once() {
-        let stack = |text: &str| -> Vec<String> { text.split(';').map(str::to_owned).collect() };
-        let (ab, aac, gone) = (stack("m;a;b"), stack("m;a;a"), stack("m;x"));
-        let tree = Node::of(&[(&ab, 3.0), (&aac, 2.0)], &[(&gone, 4.0)]);
+        let tree =
+            Node::of(&[(vec!["m", "a", "b"], 3.0), (vec!["m", "a", "a"], 2.0)], &[(vec!["m", "x"], 4.0)]);
         assert_eq!((tree.v, tree.b, tree.c[0].v, tree.c[0].b), (5.0, 4.0, 5.0, 4.0));
         let functions = tree.functions();
         let of =

@@ -75,9 +75,9 @@ impl Incident {
                 written.is_ok()
             });
             std::mem::replace(&mut written, Ok(()))?;
-            stacks.on_cpu.merge(folded(&segment.join(file::CPU_STACKS)), MOST_STACKS);
+            stacks.on_cpu.merge(&folded(&segment.join(file::CPU_STACKS)), MOST_STACKS);
             // The files hold microseconds.
-            stacks.off_cpu.merge(folded(&segment.join(file::WAIT_STACKS)).scaled(1e-6), MOST_STACKS);
+            stacks.off_cpu.merge(&folded(&segment.join(file::WAIT_STACKS)).scaled(1e-6), MOST_STACKS);
         }
         record.finish(Some(&stacks))?;
         let (during, before): (Vec<WatchInterval>, Vec<WatchInterval>) =
