@@ -1,55 +1,51 @@
-//! A table of functions by address, without an allocation for each: a kernel has a hundred thousand of them.
+//! A table of functions by address, without an allocation for each: a kernel has a hundred thousand of them. Their names are
+//! elsewhere.
+
+use std::cmp::Ordering;
 
 /// A function.
-#[derive(Debug, Clone, Copy)]
-struct Function {
-    start: u64,
-    size_bytes: u32,
-    /// Where its name begins in `names`.
-    name: u32,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Function {
+    /// Its address.
+    pub start: u64,
+    /// Its size.
+    pub size_bytes: u32,
+    /// Place of its name, where the names are.
+    pub name: u32,
 }
 
-/// Functions by address, with their names.
+/// Functions by address.
 #[derive(Debug, Default)]
-pub struct Functions {
-    functions: Vec<Function>,
-    /// All names, each with a line end behind it.
-    names: String,
-}
+pub struct Functions(Vec<Function>);
 
 impl Functions {
-    /// Adds a function, unless its name has a line end or the names are longer than 4 GiB. [`Self::sort`] has to follow.
-    pub fn add(&mut self, start: u64, size_bytes: u64, name: &str) {
-        let (Ok(at), false) = (u32::try_from(self.names.len()), name.contains('\n')) else { return };
-        self.names.push_str(name);
-        self.names.push('\n');
+    /// Adds a function. [`Self::sort`] has to follow.
+    pub fn add(&mut self, start: u64, size_bytes: u64, name: u32) {
         let size_bytes = u32::try_from(size_bytes).unwrap_or(u32::MAX);
-        self.functions.push(Function { start, size_bytes, name: at });
+        self.0.push(Function { start, size_bytes, name });
     }
 
-    /// Sorts the functions; of several at one address the longest stays, then the first by name.
-    pub fn sort(&mut self) {
-        let Self { functions, names } = self;
-        functions.sort_unstable_by(|a, b| {
-            let by_name = || name(names, *a).cmp(name(names, *b));
-            a.start.cmp(&b.start).then(b.size_bytes.cmp(&a.size_bytes)).then_with(by_name)
+    /// Sorts the functions; of several at one address the longest stays, then the first by name. `by_name` compares two places of
+    /// names.
+    pub fn sort(&mut self, by_name: impl Fn(u32, u32) -> Ordering) {
+        self.0.sort_unstable_by(|a, b| {
+            let longer = a.start.cmp(&b.start).then(b.size_bytes.cmp(&a.size_bytes));
+            longer.then_with(|| if a.name == b.name { Ordering::Equal } else { by_name(a.name, b.name) })
         });
-        functions.dedup_by_key(|function| function.start);
-        functions.shrink_to_fit();
-        names.shrink_to_fit();
+        self.0.dedup_by_key(|function| function.start);
+        self.0.shrink_to_fit();
     }
 
-    /// The last function that starts at an address or before it: its start, its size in bytes, its name.
-    pub fn before(&self, address: u64) -> Option<(u64, u32, &str)> {
-        let behind = self.functions.partition_point(|function| function.start <= address);
-        let found = *self.functions.get(behind.checked_sub(1)?)?;
-        Some((found.start, found.size_bytes, name(&self.names, found)))
+    /// The last function that starts at an address or before it.
+    pub fn before(&self, address: u64) -> Option<Function> {
+        let behind = self.0.partition_point(|function| function.start <= address);
+        self.0.get(behind.checked_sub(1)?).copied()
     }
-}
 
-fn name(names: &str, function: Function) -> &str {
-    let rest = names.get(function.name as usize..).unwrap_or_default();
-    rest.split_once('\n').map_or(rest, |(name, _)| name)
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 #[cfg(test)]
@@ -59,14 +55,13 @@ mod tests {
     #[test]
     fn of_several_functions_at_an_address_the_longest_stays_then_the_first_by_name() {
         let mut functions = Functions::default();
-        for (start, size, name) in [(200, 3, "z"), (100, 0, "b"), (200, 9, "y"), (200, 9, "x"), (100, 0, "a")]
-        {
+        let names = ["z", "b", "y", "x", "a"];
+        for (start, size, name) in [(200, 3, 0), (100, 0, 1), (200, 9, 2), (200, 9, 3), (100, 0, 4)] {
             functions.add(start, size, name);
         }
-        functions.add(300, 1, "two\nlines");
-        functions.sort();
+        functions.sort(|a, b| names[a as usize].cmp(names[b as usize]));
         assert_eq!(functions.before(99), None);
-        assert_eq!(functions.before(150), Some((100, 0, "a")));
-        assert_eq!(functions.before(u64::MAX), Some((200, 9, "x")));
+        assert_eq!(functions.before(150), Some(Function { start: 100, size_bytes: 0, name: 4 }));
+        assert_eq!(functions.before(u64::MAX), Some(Function { start: 200, size_bytes: 9, name: 3 }));
     }
 }

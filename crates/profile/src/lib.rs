@@ -6,11 +6,13 @@
 //! this crate are the names of functions.
 
 mod capture;
+mod elf;
 mod error;
 pub mod folded;
 mod functions;
 mod kernel;
 mod modules;
+mod names;
 mod records;
 mod scheduler;
 mod switches;

@@ -1,13 +1,11 @@
 //! The program and the libraries of a process: where they are mapped, how their stacks are unwound, what their functions are called.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder};
-use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
+use crate::elf::Elf;
 use crate::symbols::{Symbols, placeholder};
 use crate::unwind::StackUnwinder;
 
@@ -44,7 +42,7 @@ impl Modules {
         for mapping in maps.lines().filter_map(parse) {
             // The path as the process sees it: it may live in a container.
             let inside = mapping.path.strip_prefix("/").unwrap_or(&mapping.path);
-            let file = File::open(folder.join("root").join(inside)).ok();
+            let file = Elf::open(&folder.join("root").join(inside));
             let loaded = file.and_then(|file| load(file, &mapping, unwinder));
             modules.loaded.push(loaded.unwrap_or_else(|| Loaded {
                 addresses: mapping.addresses.clone(),
@@ -95,22 +93,17 @@ fn parse(line: &str) -> Option<Mapping> {
     Some(Mapping { addresses: hex(start)?..hex(end)?, offset: hex(offset)?, path: path.into() })
 }
 
-fn load(file: File, mapping: &Mapping, unwinder: &mut StackUnwinder) -> Option<Loaded> {
-    let cache = ReadCache::new(file);
-    let object = object::File::parse(&cache).ok()?;
-    let segment = object.segments().find(|segment| {
-        // A mapping begins at a page, which may hold the end of the segment before.
-        let executable =
-            matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.0 & object::elf::PF_X.0 != 0);
-        let (start, size) = segment.file_range();
-        let mapped = mapping.addresses.end - mapping.addresses.start;
-        executable && mapping.offset < start + size && mapping.offset + mapped > start
+fn load(file: Elf, mapping: &Mapping, unwinder: &mut StackUnwinder) -> Option<Loaded> {
+    // A mapping begins at a page, which may hold the end of the segment before.
+    let mapped = mapping.addresses.end - mapping.addresses.start;
+    let segment = file.executable.iter().find(|segment| {
+        let end = segment.offset.saturating_add(segment.bytes);
+        mapping.offset < end && mapping.offset.saturating_add(mapped) > segment.offset
     })?;
-    let of_file = segment.address().wrapping_add(mapping.offset.wrapping_sub(segment.file_range().0));
+    let of_file = segment.address.wrapping_add(mapping.offset.wrapping_sub(segment.offset));
     let bias = mapping.addresses.start.wrapping_sub(of_file);
-    let section = |name: &str| object.section_by_name(name);
-    let range = |name: &str| section(name).map(|s| s.address()..s.address() + s.size());
-    let data = |name: &str| section(name).and_then(|s| s.data().ok().map(<[u8]>::to_vec));
+    let range = |name: &str| file.section(name).map(|s| s.address..s.address.wrapping_add(s.bytes));
+    let data = |name: &str| file.section(name).and_then(|section| file.read(section));
     let info = ExplicitModuleSectionInfo {
         base_svma: 0,
         text_svma: range(".text"),
@@ -125,7 +118,7 @@ fn load(file: File, mapping: &Mapping, unwinder: &mut StackUnwinder) -> Option<L
     Some(Loaded {
         addresses: mapping.addresses.clone(),
         bias,
-        symbols: Symbols::of(&object),
+        symbols: Symbols::of(file),
         placeholder: placeholder(&mapping.path),
     })
 }
