@@ -25,6 +25,9 @@ const MOST_COMPLETIONS: usize = 16_384;
 const BUFFER_BYTES: usize = 2048;
 /// Buffers of a worker. They are used round-robin, so more of them than outstanding answers would only cost cache.
 const BUFFERS: std::ops::RangeInclusive<usize> = 64..=4096;
+/// Buffers that the kernel gets at first. It gets more when it lacks some: a thousand connections that think most of the time never need
+/// them, and memory that was never written costs nothing.
+const FIRST_BUFFERS: usize = 256;
 /// The one group of buffers.
 const GROUP: u16 = 0;
 
@@ -259,6 +262,7 @@ impl Ring {
         let mut io = self.io.borrow_mut();
         let mut lines = self.lines.borrow_mut();
         let mut again = Vec::new();
+        let mut lacks_buffers = false;
         for completion in io.completion() {
             let (what, generation, task) = read(completion.user_data());
             if what == About::Opened as u64 {
@@ -288,7 +292,10 @@ impl Ring {
                     }
                     (1.., Some(buffer)) => Some(Arrived::Bytes { buffer, length: result as usize }),
                     // All buffers were in use; by the time that this is submitted some are back.
-                    _ if result == -libc::ENOBUFS => None,
+                    _ if result == -libc::ENOBUFS => {
+                        lacks_buffers = true;
+                        None
+                    }
                     (_, buffer) => {
                         if let Some(buffer) = buffer {
                             self.buffers.give_back(buffer);
@@ -309,6 +316,9 @@ impl Ring {
             ready.push(task);
         }
         drop((io, lines));
+        if lacks_buffers {
+            self.buffers.give_more();
+        }
         again.iter().for_each(|entry| self.push(entry));
     }
 
@@ -379,7 +389,9 @@ fn read(data: u64) -> (u64, u32, usize) {
 struct Buffers {
     memory: NonNull<u8>,
     count: usize,
-    /// Buffers given to the kernel so far.
+    /// Buffers in use: the first ones.
+    used: Cell<usize>,
+    /// How often a buffer was given to the kernel.
     tail: Cell<u16>,
 }
 
@@ -397,11 +409,22 @@ impl Buffers {
         // SAFETY: the layout is not empty.
         let memory = unsafe { alloc_zeroed(layout) };
         let memory = NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout));
-        let buffers = Self { memory, count, tail: Cell::new(0) };
-        for buffer in 0..count {
-            buffers.give_back(buffer as u16);
-        }
+        let buffers = Self { memory, count, used: Cell::new(0), tail: Cell::new(0) };
+        buffers.use_first(FIRST_BUFFERS);
         buffers
+    }
+
+    /// Doubles the number of buffers in use, as far as there are some.
+    fn give_more(&self) {
+        self.use_first(2 * self.used.get());
+    }
+
+    /// Gives the kernel the first `wanted` buffers, where it does not have them.
+    fn use_first(&self, wanted: usize) {
+        let wanted = wanted.min(self.count);
+        for buffer in self.used.replace(wanted)..wanted {
+            self.give_back(buffer as u16);
+        }
     }
 
     fn entries_address(&self) -> u64 {
@@ -450,3 +473,6 @@ impl Drop for Buffers {
         unsafe { dealloc(self.memory.as_ptr(), Self::layout(self.count)) };
     }
 }
+
+#[cfg(test)]
+mod tests;
