@@ -2,7 +2,7 @@
 
 use mydyno_model::record::{ArrivalCounts, Phase};
 
-use crate::recorder::{FirstError, Recorder};
+use crate::recorder::{FirstError, Recorded};
 use crate::usage::ThreadUse;
 
 /// A worker's message to the coordinator while the load runs.
@@ -27,7 +27,7 @@ pub struct Handover {
     pub end_ns: u64,
     /// How much later the worker closed it.
     pub late_ns: u64,
-    pub recorder: Recorder,
+    pub recorder: Recorded,
     pub arrivals: ArrivalCounts,
     /// Use of the worker, and of the threads that opened connections for it.
     pub usage: ThreadUse,

@@ -8,7 +8,7 @@ use mydyno_stats::Distribution;
 
 use crate::event::StepEvent;
 use crate::handover::{Handover, Message};
-use crate::recorder::{FirstError, Recorder};
+use crate::recorder::{FirstError, Recorded};
 use crate::window::Windows;
 
 /// Merges the hand-overs of a step.
@@ -56,7 +56,7 @@ struct Progress {
 struct Open {
     phase: Phase,
     end_ns: u64,
-    recorder: Recorder,
+    recorder: Recorded,
     arrivals: ArrivalCounts,
     /// Transactions that wait at each worker when the window ends.
     waiting: BTreeMap<usize, (u64, u64)>,
@@ -135,17 +135,22 @@ impl<'a> Merger<'a> {
         self.last_loss = handover.last_loss.or(self.last_loss.take());
         self.late_ns = self.late_ns.max(handover.late_ns);
         self.misnumbered += handover.recorder.misnumbered;
-        let operations = self.operations.len();
-        let open = self.open.entry(handover.window).or_insert_with(|| Open {
-            phase: handover.phase,
-            end_ns: handover.end_ns,
-            recorder: Recorder::new(operations),
-            arrivals: ArrivalCounts::default(),
-            waiting: BTreeMap::new(),
-            client: ClientUse::default(),
-        });
+        let open = match self.open.entry(handover.window) {
+            Entry::Occupied(entry) => {
+                let open = entry.into_mut();
+                open.recorder.merge(&handover.recorder);
+                open
+            }
+            Entry::Vacant(entry) => entry.insert(Open {
+                phase: handover.phase,
+                end_ns: handover.end_ns,
+                recorder: handover.recorder,
+                arrivals: ArrivalCounts::default(),
+                waiting: BTreeMap::new(),
+                client: ClientUse::default(),
+            }),
+        };
         open.end_ns = open.end_ns.max(handover.end_ns);
-        open.recorder.merge(&handover.recorder);
         add(&mut open.arrivals, &handover.arrivals);
         let waiting = (handover.arrivals.queued, handover.arrivals.in_flight);
         open.waiting.insert(handover.worker, waiting);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mydyno_stats::Histogram;
+use mydyno_stats::{Histogram, SparseHistogram};
 use mydyno_workload::session::Counts;
 
 /// The first error of a code that a worker saw in a step, for the event log.
@@ -20,16 +20,19 @@ pub struct FirstError {
 
 /// Response and service times of one operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Times {
+pub struct Times<H = Histogram> {
     /// From the intended instant.
-    pub response: Histogram,
+    pub response: H,
     /// From the send.
-    pub service: Histogram,
+    pub service: H,
 }
 
-/// Counters and histograms. Merging those of k workers gives what one worker would have recorded.
+/// Counters and histograms of a window. Merging those of k workers gives what one worker would have recorded.
+pub type Recorded = Recorder<SparseHistogram>;
+
+/// Counters and histograms: of a worker, which records into them, or as [`Recorded`] what is kept of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorder {
+pub struct Recorder<H = Histogram> {
     /// Transactions without an error.
     pub transactions: u64,
     /// Statements without an error.
@@ -47,13 +50,13 @@ pub struct Recorder {
     /// Transactions given up.
     pub failed: u64,
     /// Time in attempts that were tried again, each from its send to the end of its rollback.
-    pub retried: Histogram,
+    pub retried: H,
     /// Time to open connections while the load runs.
-    pub connect: Histogram,
+    pub connect: H,
     /// From the intended instant to the send, per transaction.
-    pub lateness: Histogram,
+    pub lateness: H,
     /// By operation.
-    pub times: Vec<Times>,
+    pub times: Vec<Times<H>>,
     /// What the workload counts itself, by the names beside; empty where it counts nothing.
     pub counts: Vec<u64>,
     /// Their names.
@@ -98,6 +101,45 @@ impl Recorder {
         times.service.record(service_ns);
     }
 
+    /// Counts an error.
+    pub fn error(&mut self, code: u16) {
+        *self.errors.entry(code).or_insert(0) += 1;
+    }
+
+    /// Takes what was recorded, and begins anew. The histograms stay where they are: a recorder of fifty operations has 4 MB, and what a
+    /// second puts into it a tenth of that.
+    pub fn take(&mut self) -> Recorded {
+        let taken = |histogram: &mut Histogram| {
+            let sparse = histogram.to_sparse();
+            histogram.clear();
+            sparse
+        };
+        let times = self.times.iter_mut();
+        Recorder {
+            transactions: std::mem::take(&mut self.transactions),
+            queries: std::mem::take(&mut self.queries),
+            errors: std::mem::take(&mut self.errors),
+            retries: std::mem::take(&mut self.retries),
+            reconnects: std::mem::take(&mut self.reconnects),
+            misnumbered: std::mem::take(&mut self.misnumbered),
+            started: std::mem::take(&mut self.started),
+            failed: std::mem::take(&mut self.failed),
+            retried: taken(&mut self.retried),
+            connect: taken(&mut self.connect),
+            lateness: taken(&mut self.lateness),
+            times: times
+                .map(|Times { response, service }| Times {
+                    response: taken(response),
+                    service: taken(service),
+                })
+                .collect(),
+            counts: std::mem::take(&mut self.counts),
+            counted: std::mem::take(&mut self.counted),
+        }
+    }
+}
+
+impl<H> Recorder<H> {
     /// Adds what the workload counts itself.
     #[inline]
     pub fn count(&mut self, more: Counts<'_>) {
@@ -108,13 +150,10 @@ impl Recorder {
         self.counts.resize(more.names.len(), 0);
         self.counts.iter_mut().zip(more.values).for_each(|(count, more)| *count += more);
     }
+}
 
-    /// Counts an error.
-    pub fn error(&mut self, code: u16) {
-        *self.errors.entry(code).or_insert(0) += 1;
-    }
-
-    /// Adds what another recorder holds.
+impl Recorded {
+    /// Adds what another worker has recorded.
     pub fn merge(&mut self, other: &Self) {
         self.transactions += other.transactions;
         self.queries += other.queries;
@@ -203,11 +242,13 @@ mod tests {
                 record(&mut one, happening);
                 record(&mut workers[*worker], happening);
             }
-            let mut merged = Recorder::new(3);
-            for worker in &workers {
-                merged.merge(worker);
+            let mut merged = Recorder::new(3).take();
+            for worker in &mut workers {
+                merged.merge(&worker.take());
+                // Nothing is left for the next window.
+                prop_assert_eq!(&*worker, &Recorder::new(3));
             }
-            prop_assert_eq!(merged, one);
+            prop_assert_eq!(merged, one.take());
         }
     }
 }

@@ -7,7 +7,7 @@ use mydyno_workload::Workload;
 
 use crate::context::StepContext;
 use crate::handover::{Handover, Message};
-use crate::recorder::Recorder;
+use crate::recorder::Recorded;
 use crate::schedule::Schedule;
 use crate::shared::Shared;
 use crate::transport::Transport;
@@ -120,8 +120,7 @@ impl<'a, W: Workload, T: Transport> Reporter<'a, W, T> {
 
     fn hand_over(&mut self, phase: Phase, end_ns: u64, now_ns: u64) {
         let shared = self.shared;
-        let fresh = Recorder::new(self.context.workload.operations().len());
-        let recorder = shared.recorder.replace(fresh);
+        let recorder = shared.recorder.borrow_mut().take();
         let arrivals = self.count(phase, &recorder, end_ns);
         let usage = shared.transport.usage();
         let opening = shared.opening_use.take();
@@ -148,7 +147,7 @@ impl<'a, W: Workload, T: Transport> Reporter<'a, W, T> {
 
     /// Counts the transactions that were due. When the measurement begins, the backlog of the warm-up is dropped and the
     /// schedule starts again.
-    fn count(&mut self, phase: Phase, recorder: &Recorder, end_ns: u64) -> ArrivalCounts {
+    fn count(&mut self, phase: Phase, recorder: &Recorded, end_ns: u64) -> ArrivalCounts {
         let done = recorder.transactions + recorder.failed;
         self.in_flight = self.in_flight + recorder.started - done;
         let mut dropped = 0;

@@ -1,5 +1,7 @@
 //! A histogram that stores only non-empty buckets: 16 bytes each.
 
+use std::cmp::Ordering;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use mydyno_model::record::HistogramData;
@@ -7,8 +9,8 @@ use mydyno_model::record::HistogramData;
 use super::{Exact, codec, data_of, layout, quantile};
 use crate::Error;
 
-/// A read-only histogram for storage: decoded from a record, one for each second and operation, and queried, but not recorded
-/// into.
+/// A histogram for storage: decoded from a record or taken from a recorder, one for each second and operation, queried and merged, but
+/// not recorded into.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SparseHistogram {
     /// Bucket number and count of the non-empty buckets, lowest first.
@@ -56,6 +58,25 @@ impl SparseHistogram {
         let exact =
             Exact { count: data.count, sum_ns: data.sum_ns, min_ns: data.min_ns, max_ns: data.max_ns };
         Ok(Self { buckets, exact })
+    }
+
+    /// Adds all values of another one.
+    pub fn merge(&mut self, other: &Self) {
+        let mut merged = Vec::with_capacity(self.buckets.len().max(other.buckets.len()));
+        let (mut mine, mut theirs) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
+        while let (Some((one, count)), Some((two, more))) = (mine.peek(), theirs.peek()) {
+            let bucket = match one.cmp(two) {
+                Ordering::Less => (*one, *count),
+                Ordering::Greater => (*two, *more),
+                Ordering::Equal => (*one, count.saturating_add(*more)),
+            };
+            mine.next_if(|(index, _)| *index == bucket.0);
+            theirs.next_if(|(index, _)| *index == bucket.0);
+            merged.push(bucket);
+        }
+        merged.extend(mine.chain(theirs));
+        self.buckets = merged;
+        self.exact.add(&other.exact);
     }
 
     /// The histogram in the form used by records.

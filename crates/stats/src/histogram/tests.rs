@@ -28,13 +28,17 @@ proptest! {
     fn merging_parts_equals_the_whole(parts in vec(durations(0..40), 0..6)) {
         let whole = of(&parts.concat());
         let (mut merged, mut from_data) = (Histogram::new(), Histogram::new());
+        let mut sparse = SparseHistogram::default();
         for part in &parts {
             merged.merge(&of(part));
+            sparse.merge(&of(part).to_sparse());
             from_data.merge_data(&of(part).to_data()).unwrap();
         }
         prop_assert_eq!(&merged, &whole);
         prop_assert_eq!(&from_data, &whole);
         prop_assert_eq!(merged.to_data(), whole.to_data());
+        prop_assert_eq!(&sparse, &whole.to_sparse());
+        prop_assert_eq!(sparse.to_data(), whole.to_data());
     }
 
     #[test]
