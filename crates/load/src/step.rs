@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use mydyno_linux::calls::limits;
+use mydyno_linux::calls::{limits, own_memory};
 use mydyno_model::plan::ConnectionPlan;
 use mydyno_model::record::Phase;
 use mydyno_workload::Workload;
@@ -29,6 +29,8 @@ pub fn run_step<W: Workload>(
     stop: &AtomicBool,
     sink: &mut dyn FnMut(StepEvent),
 ) -> Result<End, LoadError> {
+    // What preparations and the making of tables have left.
+    own_memory::give_back();
     allow_open_files((spec.connections + spec.keep.idle) as u64)?;
     sink(StepEvent::Phase(Phase::Connect, clock.now_s()));
     let context = StepContext::new(spec);
@@ -44,7 +46,7 @@ pub fn run_step<W: Workload>(
         opener_pool: opener_pool.as_ref(),
         stop,
     };
-    std::thread::scope(|scope| {
+    let ended = std::thread::scope(|scope| {
         // Every way out of this scope ends the workers and the openers.
         let _release = ReleaseOnDrop(&barrier);
         let _close = CloseOnDrop(environment.opener_pool);
@@ -63,7 +65,10 @@ pub fn run_step<W: Workload>(
             let _ = client.quit();
         }
         Ok(end)
-    })
+    });
+    // What the connections have left, before the record is read for its summary.
+    own_memory::give_back();
+    ended
 }
 
 fn allow_open_files(connections: u64) -> Result<(), LoadError> {

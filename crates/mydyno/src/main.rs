@@ -34,6 +34,7 @@ fn main() -> ExitCode {
     if completion::answer() {
         return ExitCode::SUCCESS;
     }
+    mydyno_linux::calls::own_memory::give_large_allocations_back();
     let mut args = cli::with_help(std::env::args_os().collect());
     if let Some((program, words)) = verbs::compat::program_of(&args) {
         return verbs::compat::run_program(program, &words);

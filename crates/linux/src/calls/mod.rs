@@ -9,6 +9,7 @@ pub mod loops;
 pub mod mapping;
 pub mod memory_policy;
 pub mod mounts;
+pub mod own_memory;
 pub mod perf;
 pub mod processes;
 pub mod scheduler;
