@@ -43,6 +43,8 @@ pub struct Census {
     read: usize,
     seen: BTreeSet<(String, String)>,
     opened: BTreeSet<(String, String)>,
+    /// Whether all tables of other engines than InnoDB are known.
+    pub engines_known: bool,
     /// Whether there are tables whose options were not read with their definitions.
     without_options: bool,
     /// What is read of the tables that follow.

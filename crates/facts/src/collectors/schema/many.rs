@@ -9,6 +9,7 @@ use super::census::{Census, Part};
 use super::rows::{OURS, text, whole};
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, SqlError, quoted};
+use crate::wording::mysql;
 
 /// Tables that one statement describes, as a rule.
 const PIECE: u64 = 1000;
@@ -18,6 +19,12 @@ const PIECES: u64 = 40;
 
 /// Tables below which a piece whose answer is too large is not cut again.
 const SMALLEST: u64 = 16;
+
+/// Share of the time in which tables that are unlike the others are looked for, those of a schema at most, and those that one
+/// statement describes.
+const UNLIKE_OTHERS: f64 = 0.4;
+const UNLIKE: usize = 200;
+const UNLIKE_AT_ONCE: usize = 50;
 
 /// Time of one statement.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -46,7 +53,11 @@ impl Range<'_> {
 pub fn definitions(sql: &mut ReadOnly<'_>, until: Instant, census: &mut Census) {
     sql.at_most(Some(LONGEST));
     census.part = Part::Definition;
-    for (schema, tables) in schemas(sql).unwrap_or_default() {
+    let schemas = schemas(sql).unwrap_or_default();
+    let now = Instant::now();
+    let first = now + until.saturating_duration_since(now).mul_f64(UNLIKE_OTHERS);
+    census.engines_known = unlike_others(sql, &schemas, first, census);
+    for (schema, tables) in schemas {
         if Instant::now() >= until {
             break;
         }
@@ -66,6 +77,40 @@ pub fn definitions(sql: &mut ReadOnly<'_>, until: Instant, census: &mut Census) 
     }
     census.part = Part::Whole;
     sql.at_most(None);
+}
+
+/// Reads the definitions of tables of other engines than InnoDB and of tables with options of their own, of which there are few as
+/// a rule. Whether all of them were found until `until`.
+fn unlike_others(
+    sql: &mut ReadOnly<'_>,
+    schemas: &[(String, u64)],
+    until: Instant,
+    census: &mut Census,
+) -> bool {
+    // MariaDB opens a table to tell its options.
+    let tells_options = sql.dialect().is_some_and(|dialect| dialect.is(&[mysql(0..)]));
+    let is =
+        if tells_options { "(ENGINE <> 'InnoDB' OR CREATE_OPTIONS <> '')" } else { "ENGINE <> 'InnoDB'" };
+    let mut all = true;
+    for (schema, _) in schemas {
+        if Instant::now() >= until {
+            return false;
+        }
+        let Some(in_schema) = quoted(schema) else { continue };
+        let statement = format!(
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {in_schema} AND TABLE_TYPE = 'BASE TABLE' AND {is} LIMIT {UNLIKE}"
+        );
+        let Ok(rows) = sql.rows(&statement) else {
+            all = false;
+            continue;
+        };
+        all &= rows.len() < UNLIKE;
+        let names: Vec<&str> = rows.iter().map(|row| text(row, 0)).collect();
+        for names in names.chunks(UNLIKE_AT_ONCE) {
+            all &= census.tables(sql, schema, names).is_ok_and(|read| read == names.len());
+        }
+    }
+    all
 }
 
 /// Reads a range, in halves where its answer is too large.
@@ -161,6 +206,19 @@ mod tests {
         assert_eq!(asked("large", &format!(" AND {name} > 't1500' AND {name} <= 't2000'")), 1);
         assert_eq!(asked("large", &format!(" AND {name} > 't2000'")), 1);
         assert_eq!([asked("small", ""), asked("other", "")], [1, 1]);
+    }
+
+    #[test]
+    fn tables_unlike_the_others_are_read_first() {
+        let mut many = Many(vec![]);
+        let mut sql = ReadOnly::new(&mut many);
+        sql.speaks_to("5.7.44");
+        let mut census = Census::default();
+        definitions(&mut sql, Instant::now() + Duration::from_secs(3600), &mut census);
+        assert!(census.engines_known);
+        let place = |part: &str| many.0.iter().rposition(|sql| sql.contains(part)).unwrap();
+        let all = many.0.iter().position(|sql| sql.contains("CREATE_OPTIONS FROM")).unwrap();
+        assert!(place("ENGINE <> 'InnoDB'") < all, "{:?}", many.0);
     }
 
     #[test]

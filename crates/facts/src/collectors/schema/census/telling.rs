@@ -82,7 +82,7 @@ impl Census {
         let all_read = judged(tables - unread, "read");
         let all_opened = judged(opened, "opened");
         let counted = match unseen {
-            0 if engines.is_some() => Ok(true),
+            0 if engines.is_some() || self.engines_known => Ok(true),
             _ => all_read.clone(),
         };
         readings.put("schema.all_read", from, all_read.clone());
