@@ -1,13 +1,13 @@
 //! The server of a verb: the options of MySQL's clients, a DSN, or a private server.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use mydyno_host::server_variable::Reach;
-use mydyno_model::units::parse_duration;
 use mydyno_sandbox::users_server::reach_of;
-use mydyno_wire::target::{Protocol, resolve_noting};
-use mydyno_wire::{Compression, ConnectOptions, Environment, Secret, TargetOptions, TlsMode};
+use mydyno_wire::target::resolve_noting;
+use mydyno_wire::{Compression, ConnectOptions, Environment, Secret, TargetOptions};
 
 use crate::failure::{Failure, Status};
 use crate::private_args::PrivateArgs;
@@ -118,13 +118,14 @@ pub struct ServerArgs {
     pub read_timeout: Option<String>,
 }
 
-/// Compression in order of preference; empty is none.
+/// A valid list of algorithms, as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Algorithms(Vec<Compression>);
+pub struct Algorithms(String);
 
 /// `--compression-algorithms`, with the names of MySQL's client.
 fn compression_algorithms(text: &str) -> Result<Algorithms, String> {
-    Compression::parse_list(text).map(Algorithms).ok_or_else(|| Compression::LIST.to_owned())
+    let is_valid = Compression::parse_list(text).is_some();
+    is_valid.then(|| Algorithms(text.to_owned())).ok_or_else(|| Compression::LIST.to_owned())
 }
 
 /// `--protocol`.
@@ -156,18 +157,6 @@ pub enum SslModeArg {
     VerifyIdentity,
 }
 
-impl From<SslModeArg> for TlsMode {
-    fn from(mode: SslModeArg) -> Self {
-        match mode {
-            SslModeArg::Disabled => Self::Disabled,
-            SslModeArg::Preferred => Self::Preferred,
-            SslModeArg::Required => Self::Required,
-            SslModeArg::VerifyCa => Self::VerifyCa,
-            SslModeArg::VerifyIdentity => Self::VerifyIdentity,
-        }
-    }
-}
-
 /// Options of [`ServerArgs`] that contradict `--sandbox`.
 fn not_with_sandbox(arg: clap::Arg) -> clap::Arg {
     let id = arg.get_id().as_str();
@@ -181,33 +170,107 @@ pub fn server_options() -> Vec<String> {
     command.get_arguments().map(|arg| arg.get_id().to_string()).collect()
 }
 
+/// The value of an option of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Value {
+    Text(String),
+    File(PathBuf),
+    Switch,
+}
+
+/// The given options of a server by name, except the password: the list from which connections, journals and command lines of
+/// other hosts are made.
+fn given(args: &ServerArgs) -> Vec<(&'static str, Value)> {
+    // Without `..`, so that a new option cannot be forgotten here.
+    let ServerArgs {
+        dsn,
+        host,
+        port,
+        socket,
+        protocol,
+        user,
+        password: _,
+        password_file,
+        defaults_file,
+        defaults_extra_file,
+        defaults_group_suffix,
+        no_defaults,
+        login_path,
+        ssl_mode,
+        ssl_ca,
+        ssl_cert,
+        ssl_key,
+        server_public_key_path,
+        get_server_public_key,
+        allow_unverified_password,
+        compression_algorithms,
+        compress,
+        connect_timeout,
+        read_timeout,
+    } = args;
+    let text = |text: &Option<String>| text.clone().map(Value::Text);
+    let file = |path: &Option<PathBuf>| path.clone().map(Value::File);
+    let switch = |on: &bool| on.then_some(Value::Switch);
+    let all = [
+        ("dsn", text(dsn)),
+        ("host", text(host)),
+        ("port", port.map(|port| Value::Text(port.to_string()))),
+        ("socket", file(socket)),
+        ("protocol", protocol.map(word)),
+        ("user", text(user)),
+        ("password-file", file(password_file)),
+        ("defaults-file", file(defaults_file)),
+        ("defaults-extra-file", file(defaults_extra_file)),
+        ("defaults-group-suffix", text(defaults_group_suffix)),
+        ("no-defaults", switch(no_defaults)),
+        ("login-path", text(login_path)),
+        ("ssl-mode", ssl_mode.map(word)),
+        ("ssl-ca", file(ssl_ca)),
+        ("ssl-cert", file(ssl_cert)),
+        ("ssl-key", file(ssl_key)),
+        ("server-public-key-path", file(server_public_key_path)),
+        ("get-server-public-key", switch(get_server_public_key)),
+        ("allow-unverified-password", switch(allow_unverified_password)),
+        ("compression-algorithms", compression_algorithms.clone().map(|given| Value::Text(given.0))),
+        ("compress", switch(compress)),
+        ("connect-timeout", text(connect_timeout)),
+        ("read-timeout", text(read_timeout)),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// A value of an enumeration as it is typed.
+fn word(value: impl ValueEnum) -> Value {
+    Value::Text(value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default())
+}
+
+/// The given options except the password, as words for mydyno on another host.
+pub fn words(args: &ServerArgs) -> Vec<String> {
+    let typed = |(name, value): (&str, Value)| match value {
+        Value::Text(text) => format!("--{name}={text}"),
+        Value::File(path) => format!("--{name}={}", path.display()),
+        Value::Switch => format!("--{name}"),
+    };
+    given(args).into_iter().map(typed).collect()
+}
+
+/// Options that [`reach_of`] takes from the resolved connection.
+const OF_THE_CONNECTION: [&str; 5] = ["host", "port", "socket", "protocol", "user"];
+
 /// How a later command connects to the same server: all options except the password itself.
 pub fn reach(args: &ServerArgs, connect: &ConnectOptions) -> Reach {
-    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-    let files = [
-        ("password-file", &args.password_file),
-        ("defaults-file", &args.defaults_file),
-        ("defaults-extra-file", &args.defaults_extra_file),
-        ("ssl-ca", &args.ssl_ca),
-        ("ssl-cert", &args.ssl_cert),
-        ("ssl-key", &args.ssl_key),
-        ("server-public-key-path", &args.server_public_key_path),
-    ];
-    let files =
-        files.into_iter().filter_map(|(name, path)| Some((name.to_owned(), absolute(path.as_ref()?))));
-    let switch = |on: bool| on.then(String::new);
-    let ssl_mode = args.ssl_mode.and_then(|mode| Some(mode.to_possible_value()?.get_name().to_owned()));
-    let options = [
-        ("dsn", args.dsn.clone()),
-        ("ssl-mode", ssl_mode),
-        ("defaults-group-suffix", args.defaults_group_suffix.clone()),
-        ("login-path", args.login_path.clone()),
-        ("no-defaults", switch(args.no_defaults)),
-        ("get-server-public-key", switch(args.get_server_public_key)),
-        ("allow-unverified-password", switch(args.allow_unverified_password)),
-    ];
-    let options = options.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?)));
-    Reach { files: files.collect(), options: options.collect(), ..reach_of(connect) }
+    let mut reach = reach_of(connect);
+    for (name, value) in given(args).into_iter().filter(|(name, _)| !OF_THE_CONNECTION.contains(name)) {
+        match value {
+            Value::File(path) => {
+                let path = std::path::absolute(&path).unwrap_or(path);
+                reach.files.push((name.to_owned(), path));
+            }
+            Value::Text(text) => reach.options.push((name.to_owned(), text)),
+            Value::Switch => reach.options.push((name.to_owned(), String::new())),
+        }
+    }
+    reach
 }
 
 /// Connection options for an existing server.
@@ -216,51 +279,22 @@ pub fn reach(args: &ServerArgs, connect: &ConnectOptions) -> Reach {
 /// All mistakes of the options and of the files that they name.
 pub fn resolve(args: &ServerArgs, password: Password, ui: &Ui) -> Result<ConnectOptions, Failure> {
     let usage = |problems: Vec<String>| Failure { status: Status::Usage, problems };
+    let mut options = TargetOptions::default();
     let mut wrong = Vec::new();
-    let mut timeout = |name: &str, text: &Option<String>| {
-        let parsed = text.as_deref().map(parse_duration).transpose();
-        parsed.unwrap_or_else(|e| {
-            wrong.push(format!("{name}: {e}"));
-            None
-        })
-    };
-    let connect_timeout = timeout("--connect-timeout", &args.connect_timeout);
-    let read_timeout = timeout("--read-timeout", &args.read_timeout);
+    for (name, value) in given(args) {
+        let value = match value {
+            Value::Text(text) => OsString::from(text),
+            Value::File(path) => path.into_os_string(),
+            Value::Switch => OsString::new(),
+        };
+        if let Err(error) = options.set(name, &value) {
+            wrong.push(error.to_string());
+        }
+    }
     if !wrong.is_empty() {
         return Err(usage(wrong));
     }
-    let options = TargetOptions {
-        dsn: args.dsn.clone(),
-        host: args.host.clone(),
-        port: args.port,
-        socket: args.socket.clone(),
-        protocol: args.protocol.map(|p| match p {
-            ProtocolArg::Tcp => Protocol::Tcp,
-            ProtocolArg::Socket => Protocol::Socket,
-        }),
-        user: args.user.clone(),
-        password: given(password)?,
-        password_file: args.password_file.clone(),
-        defaults_file: args.defaults_file.clone(),
-        defaults_extra_file: args.defaults_extra_file.clone(),
-        defaults_group_suffix: args.defaults_group_suffix.clone(),
-        no_defaults: args.no_defaults,
-        login_path: args.login_path.clone(),
-        ssl_mode: args.ssl_mode.map(TlsMode::from),
-        ssl_ca: args.ssl_ca.clone(),
-        ssl_cert: args.ssl_cert.clone(),
-        ssl_key: args.ssl_key.clone(),
-        compression: match &args.compression_algorithms {
-            Some(Algorithms(list)) => Some(list.clone()),
-            None => args.compress.then(|| Compression::ANY.to_vec()),
-        },
-        get_server_public_key: args.get_server_public_key.then_some(true),
-        allow_unverified_password: args.allow_unverified_password.then_some(true),
-        server_public_key_path: args.server_public_key_path.clone(),
-        connect_timeout,
-        read_timeout,
-        ..TargetOptions::default()
-    };
+    options.password = answer(password)?;
     let mut notes = Vec::new();
     let resolved = resolve_noting(&options, &Environment::current(), &mut notes);
     for note in notes {
@@ -273,7 +307,7 @@ pub fn resolve(args: &ServerArgs, password: Password, ui: &Ui) -> Result<Connect
     Ok(resolved)
 }
 
-fn given(password: Password) -> Result<Option<Secret>, Failure> {
+fn answer(password: Password) -> Result<Option<Secret>, Failure> {
     match password {
         Password::NotGiven => Ok(None),
         Password::Given(secret) => Ok(Some(secret)),
@@ -330,6 +364,55 @@ mod tests {
         assert_eq!(resolved(&["--get-server-public-key"]).unwrap().server_key, ServerKey::Ask);
         let missing = resolved(&["--server-public-key-path=/none.pem"]).unwrap_err();
         assert!(missing[0].contains("the server's public key /none.pem"), "{missing:?}");
+    }
+
+    #[test]
+    fn every_given_option_reaches_the_connection_another_host_and_a_later_command() {
+        let line = [
+            "mydyno",
+            "--host=db1",
+            "--port=3307",
+            "--protocol=tcp",
+            "--user=app",
+            "--password-file=/pw",
+            "--defaults-file=/a.cnf",
+            "--defaults-extra-file=/b.cnf",
+            "--defaults-group-suffix=_x",
+            "--no-defaults",
+            "--login-path=p",
+            "--ssl-mode=verify-ca",
+            "--ssl-ca=/ca.pem",
+            "--ssl-cert=/c.pem",
+            "--ssl-key=/k.pem",
+            "--server-public-key-path=/rsa.pem",
+            "--get-server-public-key",
+            "--allow-unverified-password",
+            "--compression-algorithms=zstd,zlib",
+            "--connect-timeout=3s",
+            "--read-timeout=250ms",
+        ];
+        let args = Line::try_parse_from(line).unwrap().target;
+        let typed: Vec<&str> = line[1..].to_vec();
+        let mut sorted = words(&args);
+        sorted.sort();
+        assert_eq!(sorted, {
+            let mut typed = typed.clone();
+            typed.sort_unstable();
+            typed
+        });
+        let kept = reach(&args, &ConnectOptions::new(Endpoint::Unix("/s.sock".into()), "app".to_owned()));
+        let kept: Vec<&String> =
+            kept.files.iter().map(|(n, _)| n).chain(kept.options.iter().map(|(n, _)| n)).collect();
+        for name in typed.iter().filter_map(|word| word.trim_start_matches("--").split('=').next()) {
+            assert!(
+                kept.iter().any(|kept| *kept == name) || OF_THE_CONNECTION.contains(&name),
+                "{name}: {kept:?}"
+            );
+        }
+        let rest = Line::try_parse_from(["mydyno", "--compress", "--dsn=mysql://a@b", "--socket=/s"])
+            .unwrap()
+            .target;
+        assert_eq!(words(&rest), ["--dsn=mysql://a@b", "--socket=/s", "--compress"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Global variables of a user's own server: set for an experiment and restored, also by a later command.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -177,45 +178,29 @@ fn options(reach: &Reach) -> Result<ConnectOptions, SandboxError> {
 
 /// Connection options from the journal, the option files and the environment of this process.
 fn resolved(reach: &Reach) -> Result<ConnectOptions, SandboxError> {
-    let file = |name: &str| reach.files.iter().find(|(n, _)| n == name).map(|(_, path)| path.clone());
-    let option = |name: &str| reach.options.iter().find(|(n, _)| n == name).map(|(_, text)| text.clone());
-    let dsn = option("dsn");
+    let failed =
+        |why: Vec<String>| SandboxError::UsersServer { address: reach.address(), why: why.join("; ") };
+    let mut options = TargetOptions::default();
     // Options in a DSN must not be given twice.
-    let address = match &dsn {
-        Some(_) => TargetOptions {
-            ssl_mode: option("ssl-mode").and_then(|mode| mode.parse().ok()),
-            ..TargetOptions::default()
-        },
-        None => TargetOptions {
-            host: reach.tcp_host.clone(),
-            port: reach.port,
-            socket: reach.socket.clone(),
-            protocol: Some(if reach.socket.is_some() { Protocol::Socket } else { Protocol::Tcp }),
-            user: Some(reach.user.clone()),
-            ssl_mode: reach.ssl_mode.parse().ok(),
-            ..TargetOptions::default()
-        },
-    };
-    let options = TargetOptions {
-        dsn,
-        password_file: PASSWORD_FILE.get().cloned().or_else(|| file("password-file")),
-        defaults_file: file("defaults-file"),
-        defaults_extra_file: file("defaults-extra-file"),
-        defaults_group_suffix: option("defaults-group-suffix"),
-        no_defaults: option("no-defaults").is_some(),
-        login_path: option("login-path"),
-        ssl_ca: file("ssl-ca"),
-        ssl_cert: file("ssl-cert"),
-        ssl_key: file("ssl-key"),
-        server_public_key_path: file("server-public-key-path"),
-        get_server_public_key: option("get-server-public-key").map(|_| true),
-        allow_unverified_password: option("allow-unverified-password").map(|_| true),
-        ..address
-    };
-    resolve(&options, &Environment::current()).map_err(|errors| {
-        let why: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        SandboxError::UsersServer { address: reach.address(), why: why.join("; ") }
-    })
+    if reach.options.iter().all(|(name, _)| name != "dsn") {
+        options.host = reach.tcp_host.clone();
+        options.port = reach.port;
+        options.socket = reach.socket.clone();
+        options.protocol = Some(if reach.socket.is_some() { Protocol::Socket } else { Protocol::Tcp });
+        options.user = Some(reach.user.clone());
+    }
+    let files = reach.files.iter().map(|(name, path)| (name, path.as_os_str()));
+    for (name, value) in files.chain(reach.options.iter().map(|(name, text)| (name, OsStr::new(text)))) {
+        options.set(name, value).map_err(|error| failed(vec![error.to_string()]))?;
+    }
+    if options.dsn.is_none() {
+        options.ssl_mode = reach.ssl_mode.parse().ok();
+    }
+    if let Some(file) = PASSWORD_FILE.get() {
+        options.password_file = Some(file.clone());
+    }
+    resolve(&options, &Environment::current())
+        .map_err(|errors| failed(errors.iter().map(ToString::to_string).collect()))
 }
 
 /// The name of an encryption mode, as in `--ssl-mode`.

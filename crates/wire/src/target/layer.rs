@@ -188,7 +188,7 @@ fn is_on(value: Option<&str>) -> bool {
     !matches!(value.map(str::to_ascii_lowercase).as_deref(), Some("0" | "off" | "false" | "no"))
 }
 
-fn invalid(option: &str, value: &str, origin: &str, expected: &'static str) -> TargetError {
+pub(super) fn invalid(option: &str, value: &str, origin: &str, expected: &'static str) -> TargetError {
     TargetError::Value {
         option: option.to_owned(),
         value: value.to_owned(),
@@ -209,7 +209,7 @@ fn port(text: &str, name: &str, origin: &str, errors: &mut Vec<TargetError>) -> 
     }
 }
 
-fn protocol(text: &str, origin: &str, errors: &mut Vec<TargetError>) -> Option<Protocol> {
+pub(super) fn protocol(text: &str, origin: &str, errors: &mut Vec<TargetError>) -> Option<Protocol> {
     match text.to_ascii_lowercase().as_str() {
         "tcp" => Some(Protocol::Tcp),
         "socket" => Some(Protocol::Socket),
@@ -220,7 +220,7 @@ fn protocol(text: &str, origin: &str, errors: &mut Vec<TargetError>) -> Option<P
     }
 }
 
-fn ssl_mode(text: &str, origin: &str, errors: &mut Vec<TargetError>) -> Option<TlsMode> {
+pub(super) fn ssl_mode(text: &str, origin: &str, errors: &mut Vec<TargetError>) -> Option<TlsMode> {
     let mode = text.parse().ok();
     if mode.is_none() {
         errors.push(invalid(
@@ -233,7 +233,11 @@ fn ssl_mode(text: &str, origin: &str, errors: &mut Vec<TargetError>) -> Option<T
     mode
 }
 
-fn compression(text: &str, origin: &str, errors: &mut Vec<TargetError>) -> Option<Vec<Compression>> {
+pub(super) fn compression(
+    text: &str,
+    origin: &str,
+    errors: &mut Vec<TargetError>,
+) -> Option<Vec<Compression>> {
     let wanted = Compression::parse_list(text);
     if wanted.is_none() {
         errors.push(invalid("compression-algorithms", text, origin, Compression::LIST));

@@ -15,6 +15,7 @@ mod layer;
 mod login_path;
 mod password_file;
 mod syntax;
+mod typed;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use clap::ValueEnum as _;
 use mydyno_facts::Options;
 use mydyno_model::facts::FactSet;
 use mydyno_model::units::parse_duration;
@@ -13,7 +12,7 @@ use super::Args;
 use crate::failure::Failure;
 use crate::private;
 use crate::secrets::Password;
-use crate::target::{self, ProtocolArg};
+use crate::target;
 use crate::ui::Ui;
 
 /// The facts of an earlier audit.
@@ -59,48 +58,16 @@ pub fn options(args: &Args) -> Result<Options, Failure> {
 /// Another host, examined by the same command there. Passwords stay here: the option files and accounts of that host
 /// are used.
 fn remote(args: &Args, host: &str, password: &Password, ui: &Ui) -> Result<FactSource, Failure> {
-    let target = &args.target.server;
-    if !matches!(password, Password::NotGiven) || target.password_file.is_some() {
+    let server = &args.target.server;
+    if !matches!(password, Password::NotGiven) || server.password_file.is_some() {
         return Err(Failure::usage(
             "--ssh takes no password: what is needed for the connection stands in an option file over there",
         ));
     }
+    // Option files, certificates and keys are those of the other host.
     let mut over: Vec<String> =
         ["audit", "--facts", "--quiet", "--window", &args.window].map(str::to_owned).to_vec();
-    let mut add = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            over.push(format!("--{name}={value}"));
-        }
-    };
-    let text = |path: &Option<std::path::PathBuf>| path.as_ref().map(|p| p.display().to_string());
-    add("dsn", target.dsn.clone());
-    add("host", target.host.clone());
-    add("port", target.port.map(|p| p.to_string()));
-    add("socket", text(&target.socket));
-    add("user", target.user.clone());
-    add("defaults-file", text(&target.defaults_file));
-    add("defaults-extra-file", text(&target.defaults_extra_file));
-    add("defaults-group-suffix", target.defaults_group_suffix.clone());
-    add("login-path", target.login_path.clone());
-    add("protocol", target.protocol.map(|p| if p == ProtocolArg::Tcp { "tcp" } else { "socket" }.to_owned()));
-    let ssl_mode = target.ssl_mode.and_then(|mode| Some(mode.to_possible_value()?.get_name().to_owned()));
-    add("ssl-mode", ssl_mode);
-    // Like option files, these are files of the other host.
-    add("ssl-ca", text(&target.ssl_ca));
-    add("ssl-cert", text(&target.ssl_cert));
-    add("ssl-key", text(&target.ssl_key));
-    add("server-public-key-path", text(&target.server_public_key_path));
-    add("connect-timeout", target.connect_timeout.clone());
-    add("read-timeout", target.read_timeout.clone());
-    if target.get_server_public_key {
-        over.push("--get-server-public-key".to_owned());
-    }
-    if target.allow_unverified_password {
-        over.push("--allow-unverified-password".to_owned());
-    }
-    if target.no_defaults {
-        over.push("--no-defaults".to_owned());
-    }
+    over.extend(target::words(server));
     ui.note(&format!("Looking at {host} through ssh"));
     Ok(FactSource::Remote { host: host.to_owned(), args: over })
 }
