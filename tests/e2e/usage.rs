@@ -33,6 +33,25 @@ fn options_of_other_programs_and_bounds_without_a_unit_are_mistakes_with_a_tip()
 }
 
 #[test]
+fn help_shows_an_option_in_the_words_of_the_workload() {
+    let home = Home::new();
+    let (of_tpcc, of_hot_row) = ("auto|single|batched|procedure", "update|select-for-update|order-first");
+    for (words, shown, hidden) in [
+        (&["bench", "tpcc", "--help"][..], &[of_tpcc, "batched reads all items"][..], &["order-first"][..]),
+        (&["compare", "hot_row", "--help"], &[of_hot_row, "update at once"], &["procedure"]),
+        (&["bench", "--help"], &["tpcc: single", "hot_row: update at once", "order-first", "batched"], &[]),
+    ] {
+        let help = home.fine(words).split_whitespace().collect::<Vec<_>>().join(" ");
+        for text in shown {
+            assert!(help.contains(text), "{words:?}: {text}");
+        }
+        for text in hidden {
+            assert!(!help.contains(text), "{words:?}: {text}");
+        }
+    }
+}
+
+#[test]
 fn forms_have_the_same_names_in_every_verb_that_has_them() {
     let home = Home::new();
     let (bundle, run) = (home.path().join("facts.json"), home.path().join("run"));

@@ -24,12 +24,25 @@ fn all() -> Vec<&'static OptionSpec> {
     all
 }
 
+/// The different meanings of an option's name, each with a workload that has it so.
+fn meanings(name: &str) -> Vec<(&'static str, &'static OptionSpec)> {
+    let mut found: Vec<(&str, &OptionSpec)> = Vec::new();
+    for workload in catalogue::all() {
+        let Some(spec) = workload.options.iter().find(|spec| spec.name == name) else { continue };
+        if !found.iter().any(|(_, known)| *known == spec) {
+            found.push((workload.name, spec));
+        }
+    }
+    found
+}
+
 /// Whether a word names a workload, or the file of a mix.
 pub fn is_workload(word: &str) -> bool {
     mydyno_workload::find(word).is_ok() || std::path::Path::new(word).is_file()
 }
 
-/// The command line, with the options of other workloads hidden when the arguments request help for a workload.
+/// The command line, with the options of other workloads hidden and its own in its own words when the arguments request help for
+/// a workload.
 pub fn for_one_workload(command: Command, args: &[OsString]) -> Command {
     let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
     let asks = words.iter().any(|word| matches!(*word, "--help" | "-?"));
@@ -44,8 +57,18 @@ pub fn for_one_workload(command: Command, args: &[OsString]) -> Command {
         let others = others.filter(|spec| known.iter().any(|name| name == spec.name));
         // `compare` has its own option with the name of one.
         let others = others.filter(|spec| *verb != "compare" || !TAKEN_BY_COMPARE.contains(&spec.name));
-        others.fold(below, |below, spec| below.mut_arg(spec.name, |arg| arg.hide(true)))
+        let below = others.fold(below, |below, spec| below.mut_arg(spec.name, |arg| arg.hide(true)));
+        let own = workload.options.iter().filter(|spec| known.iter().any(|name| name == spec.name));
+        let own = own.filter(|spec| meanings(spec.name).len() > 1);
+        own.fold(below, |below, spec| {
+            below.mut_arg(spec.name, |arg| arg.value_name(form_text(&spec.form)).help(help_text(spec)))
+        })
     })
+}
+
+/// The help of an option: its text and its default.
+fn help_text(spec: &OptionSpec) -> String {
+    format!("{} [default: {}]", spec.help, default_text(spec))
 }
 
 /// A default as it would be typed.
@@ -116,10 +139,19 @@ fn given(matches: &ArgMatches, specs: Vec<&'static OptionSpec>) -> Vec<(String, 
 
 fn augment(command: Command, specs: Vec<&'static OptionSpec>) -> Command {
     specs.into_iter().fold(command, |command, spec| {
+        let (mut forms, mut helps) = (form_text(&spec.form), help_text(spec));
+        let meanings = meanings(spec.name);
+        if meanings.len() > 1 {
+            let texts = |text: &dyn Fn(&str, &OptionSpec) -> String| -> Vec<String> {
+                meanings.iter().map(|(workload, spec)| text(workload, spec)).collect()
+            };
+            forms = texts(&|_, spec| form_text(&spec.form)).join("|");
+            helps = texts(&|workload, spec| format!("{workload}: {}", help_text(spec))).join("; ");
+        }
         let mut arg = clap::Arg::new(spec.name)
             .long(spec.name)
-            .value_name(form_text(&spec.form))
-            .help(format!("{} [default: {}]", spec.help, default_text(spec)))
+            .value_name(forms)
+            .help(helps)
             .help_heading("Workload (see `mydyno workloads NAME`)");
         let aliases = ALIASES.iter().filter(|(_, name)| *name == spec.name).map(|(alias, _)| *alias);
         arg = arg.visible_aliases(aliases.collect::<Vec<_>>());
