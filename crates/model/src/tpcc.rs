@@ -10,7 +10,7 @@ use crate::latency::LatencySummary;
 /// the result is not comparable with published TPC-C results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TpccSummary {
-    /// What the figures may be called: `derived from TPC-C`.
+    /// The permitted name of the figures: `derived from TPC-C`.
     pub label: String,
     /// New orders a minute, those that were rolled back on purpose included.
     pub notpm: Estimate,
@@ -44,8 +44,8 @@ pub struct TpccRequirement {
     pub rule: String,
     /// The specification's bound.
     pub required: String,
-    /// What the step did.
+    /// The measured value.
     pub found: String,
-    /// Whether it holds; `null` where nothing was counted.
+    /// Whether it holds; `null` where nothing was counted, or too little to tell it from chance.
     pub holds: Option<bool>,
 }

@@ -1,7 +1,7 @@
 //! The result of the workload `tpcc`, as text and as tables.
 
 use mydyno_model::summary::{LatencySummary, StepSummary, Summary};
-use mydyno_model::tpcc::TpccSummary;
+use mydyno_model::tpcc::{TpccRequirement, TpccSummary};
 
 use crate::figures::{Unit, interval, number, percent, us};
 use crate::sheet::Sheet;
@@ -54,15 +54,16 @@ pub fn transactions(tpcc: &TpccSummary) -> Sheet {
 /// One row for each rule of the specification.
 pub fn requirements(tpcc: &TpccSummary) -> Sheet {
     let all = &tpcc.requirements;
-    let holds = |holds: Option<bool>| match holds {
+    let holds = |rule: &TpccRequirement| match rule.holds {
         Some(true) => "holds",
         Some(false) => "does not hold",
-        None => "not counted",
+        None if rule.found == "none" => "not counted",
+        None => "too few to tell",
     };
     let mut sheet = Sheet::default();
     sheet.column("rule of the specification", 0, all.iter().map(|r| r.rule.clone()));
     sheet.column("required", 1, all.iter().map(|r| r.required.clone()));
     sheet.column("found", 0, all.iter().map(|r| r.found.clone()));
-    sheet.column("", 0, all.iter().map(|r| holds(r.holds).to_owned()));
+    sheet.column("", 0, all.iter().map(|r| holds(r).to_owned()));
     sheet
 }
