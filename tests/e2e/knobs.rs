@@ -31,6 +31,20 @@ fn a_knob_is_explained_with_its_releases_and_its_price() {
 }
 
 #[test]
+fn a_knob_is_found_by_every_name_of_its_setting() {
+    let home = Home::new();
+    for (name, knob, lever) in [
+        ("thp.enabled", "transparent_hugepage.enabled", "lever thp.enabled"),
+        ("host.thp.enabled", "transparent_hugepage.enabled", "lever thp.enabled"),
+        ("variable.sync_binlog", "sync_binlog", "lever variable.sync_binlog"),
+        ("server.variable.innodb_doublewrite", "innodb_doublewrite", "innodb_doublewrite"),
+    ] {
+        let text = home.fine(&["knobs", name]);
+        assert!(text.starts_with(knob) && text.contains(lever), "{name}: {text}");
+    }
+}
+
+#[test]
 fn an_option_file_is_judged_for_an_upgrade_without_a_server() {
     let home = Home::new();
     let file = home.path().join("my.cnf");

@@ -221,7 +221,7 @@ pub enum HostError {
         state: PathBuf,
     },
     /// There is no lever with this name.
-    #[error("there is no lever {name:?}{}: `mydyno host levers` lists them", nearest.as_ref().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
+    #[error("there is no lever {name:?}{}; `mydyno host levers` lists them", nearest.as_ref().map(|n| format!(" (did you mean {n}?)")).unwrap_or_default())]
     NoLever {
         /// The given name.
         name: String,

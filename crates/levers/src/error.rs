@@ -7,7 +7,7 @@ use mydyno_sandbox::SandboxError;
 #[derive(Debug, thiserror::Error)]
 pub enum LeverError {
     /// No lever has this name.
-    #[error("there is no lever {name:?}{}: `mydyno host levers` lists them", nearest.as_ref().map(|n| format!("; did you mean {n}?")).unwrap_or_default())]
+    #[error("there is no lever {name:?}{}; `mydyno host levers` lists them", nearest.as_ref().map(|n| format!(" (did you mean {n}?)")).unwrap_or_default())]
     Unknown {
         /// The requested name.
         name: String,

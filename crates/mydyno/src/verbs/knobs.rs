@@ -4,6 +4,7 @@ use mydyno_judge::knobs::{Knobs, Presence, Target};
 use mydyno_model::claim::Touches;
 use mydyno_model::knob::{Argument, Knob, KnobHistory, KnobList, KnobOn, KnobScope, KnobSeen};
 use mydyno_model::{Document, Header};
+use mydyno_settings::table;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
@@ -43,7 +44,7 @@ pub struct Args {
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
     let knobs = Knobs::embedded().map_err(|e| Failure::environment(e.to_string()))?;
     let chosen: Vec<&Knob> = match &args.name {
-        Some(name) => vec![knobs.find(name).map_err(|e| Failure::usage(e.to_string()))?],
+        Some(name) => vec![named(&knobs, name)?],
         None => knobs.iter().filter(|knob| is_wanted(knob, args, &knobs)).collect(),
     };
     if ui.json {
@@ -61,6 +62,21 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         ui.note(&format!("{} knobs; mydyno knobs NAME explains one", chosen.len()));
     }
     Ok(Status::Fine)
+}
+
+/// A knob by its name, or by any other name of its setting: that of a lever or of a fact.
+fn named<'k>(knobs: &'k Knobs, name: &str) -> Result<&'k Knob, Failure> {
+    let of_setting = || knobs.get(&table().resolve(name)?.knob?);
+    knobs.find(name).or_else(|error| of_setting().ok_or_else(|| Failure::usage(error.to_string())))
+}
+
+/// Other names of a knob's setting, in one line; empty where there are none.
+fn other_names(knob: &Knob) -> String {
+    let Some(row) = table().resolve(&knob.name) else { return String::new() };
+    let names = [("lever", row.lever), ("fact", row.fact)];
+    let names = names.into_iter().filter_map(|(kind, name)| Some(format!("{kind} {}", name?)));
+    let names: Vec<String> = names.collect();
+    if names.is_empty() { String::new() } else { format!("\nOther names: {}\n", names.join(", ")) }
 }
 
 fn is_wanted(knob: &Knob, args: &Args, knobs: &Knobs) -> bool {
@@ -123,6 +139,7 @@ fn explain(knob: &Knob, target: Option<&Target>, knobs: &Knobs) -> String {
         }
         text.push_str(&format!("To keep it over a restart: {}\n", host.lasting));
     }
+    text.push_str(&other_names(knob));
     // Servers with the same values share a line.
     let mut groups: Vec<(String, Vec<&KnobOn>)> = Vec::new();
     for on in &knob.servers {
