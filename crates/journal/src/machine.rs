@@ -195,8 +195,7 @@ impl Machine {
     }
 
     fn has_module(&self, name: &str) -> bool {
-        let release = fs::read_to_string(self.proc().join("sys/kernel/osrelease")).unwrap_or_default();
-        let list = Path::new("/lib/modules").join(release.trim()).join("modules.dep");
+        let list = Path::new("/lib/modules").join(self.root.kernel_release()).join("modules.dep");
         let text = fs::read_to_string(list).unwrap_or_default();
         text.lines()
             .filter_map(|l| l.split(':').next()?.rsplit('/').next())

@@ -1,4 +1,16 @@
-//! Lists of CPUs and nodes: `0-1,3`.
+//! The processor's name, and lists of CPUs and nodes: `0-1,3`.
+
+use crate::text::field;
+
+/// The processor's name in `/proc/cpuinfo`; where it has none, as on ARM, the numbers of implementer and part.
+pub fn model(text: &str) -> Option<String> {
+    let named = ["model name", "cpu model", "cpu"].iter().find_map(|key| field(text, key, ':'));
+    let numbered = || {
+        let (by, part) = (field(text, "CPU implementer", ':')?, field(text, "CPU part", ':')?);
+        Some(format!("implementer {by} part {part}"))
+    };
+    named.map(str::to_owned).or_else(numbered)
+}
 
 /// Reads a list, without repetition and in order. `None` when it is not a list, or a number is larger than `largest`.
 pub fn parse(text: &str, largest: usize) -> Option<Vec<usize>> {
@@ -34,6 +46,15 @@ pub fn show(cpus: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_processor_has_its_name_or_its_numbers() {
+        assert_eq!(model("processor\t: 0\nmodel name\t: Some CPU\n").as_deref(), Some("Some CPU"));
+        assert_eq!(model("cpu\t: POWER9\n").as_deref(), Some("POWER9"));
+        let arm = "CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n";
+        assert_eq!(model(arm).as_deref(), Some("implementer 0x41 part 0xd0c"));
+        assert_eq!(model(""), None);
+    }
 
     #[test]
     fn a_list_is_read_and_has_one_spelling() {

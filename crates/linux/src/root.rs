@@ -65,6 +65,12 @@ impl Root {
         process::has_capability(&status, number)
     }
 
+    /// The kernel's release, as `uname -r` shows it; empty where it cannot be read.
+    pub fn kernel_release(&self) -> String {
+        let text = fs::read_to_string(self.proc.join("sys/kernel/osrelease"));
+        text.unwrap_or_default().trim().to_owned()
+    }
+
     /// Whether the kernel schedules sessions as groups: `kernel.sched_autogroup_enabled`, sched(7). `false` where the kernel
     /// has no such groups.
     pub fn schedules_sessions(&self) -> bool {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mydyno_host::StateDir;
 use mydyno_host::setting::AllowHostChange;
+use mydyno_linux::Root;
 use mydyno_model::Document;
 use mydyno_model::experiment::definition::Mode;
 use mydyno_model::experiment::proved::Proved;
@@ -371,8 +372,7 @@ pub fn command() -> String {
 /// The host in short lines: kernel and CPUs, no names.
 pub fn host_lines() -> Vec<String> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    vec![format!("Linux {}, {cpus} CPUs", kernel.trim())]
+    vec![format!("Linux {}, {cpus} CPUs", Root::real().kernel_release())]
 }
 
 /// As in `20261121-204403-compare-oltp_read_write`.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use mydyno_host::Machine;
 use mydyno_linux::text::kib_field;
+use mydyno_linux::{Root, cpus};
 use mydyno_model::probe::ProbedMachine;
 
 use crate::error::ProbeError;
@@ -13,15 +14,10 @@ use crate::{group, sys};
 /// Describes this machine.
 pub fn describe() -> ProbedMachine {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let cpu_info = text("/proc/cpuinfo");
-    let cpu = cpu_info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name").or_else(|| line.strip_prefix("CPU part")))
-        .map_or("unknown", |rest| rest.trim_start_matches(['\t', ' ', ':']));
     let clock = text("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     ProbedMachine {
-        kernel: text("/proc/sys/kernel/osrelease").trim().to_owned(),
-        cpu: cpu.to_owned(),
+        kernel: Root::real().kernel_release(),
+        cpu: cpus::model(&text("/proc/cpuinfo")).unwrap_or_else(|| "unknown".to_owned()),
         cpus: sys::allowed_cpus().len(),
         memory_bytes: kib_field(&text("/proc/meminfo"), "MemTotal").unwrap_or(0),
         clock_source: if clock.is_empty() { "unknown".to_owned() } else { clock.trim().to_owned() },

@@ -5,6 +5,8 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use mydyno_linux::text::kib_field;
+use mydyno_linux::{Root, cpus};
 use mydyno_model::experiment::proved::{HostFingerprint, Proved, ProvedHere};
 use mydyno_model::finding::Finding;
 
@@ -96,21 +98,16 @@ pub fn export(verdicts: &[&Proved], to: &Path) -> Result<(), ProveError> {
 /// This host.
 pub fn fingerprint() -> HostFingerprint {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let value = |text: &str, key: &str| {
-        let line = text.lines().find(|line| line.starts_with(key))?;
-        line.split_once(':').map(|(_, value)| value.trim().to_owned())
-    };
-    let (cpuinfo, meminfo, id) = (read("/proc/cpuinfo"), read("/proc/meminfo"), read("/etc/machine-id"));
-    let kib = value(&meminfo, "MemTotal").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    let id = read("/etc/machine-id");
     // FNV-1a, 64 bits: the id itself is confidential, machine-id(5).
     let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let digest = id.trim().bytes().fold(0xcbf2_9ce4_8422_2325, fold);
     HostFingerprint {
         machine: if id.trim().is_empty() { String::new() } else { format!("{digest:016x}") },
-        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-        cpu: value(&cpuinfo, "model name").unwrap_or_default(),
+        kernel: Root::real().kernel_release(),
+        cpu: cpus::model(&read("/proc/cpuinfo")).unwrap_or_default(),
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
-        memory_bytes: kib.unwrap_or(0) << 10,
+        memory_bytes: kib_field(&read("/proc/meminfo"), "MemTotal").unwrap_or(0),
     }
 }
 

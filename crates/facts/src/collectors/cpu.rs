@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use mydyno_linux::cpus;
+
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
-use crate::parse::{distinct, field, kib_field, list, number, required};
+use crate::parse::{distinct, kib_field, list, number, required};
 use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 
@@ -136,15 +138,8 @@ fn topology(source: &Source, online: &[u32], readings: &Readings) {
 fn identity(source: &Source, readings: &Readings) {
     let path = "/proc/cpuinfo";
     let text = source.read(path);
-    // ARM has no name in cpuinfo, only the implementer and the part.
     let model = text.clone().and_then(|text| {
-        let named = ["model name", "cpu model", "cpu"].iter().find_map(|key| field(&text, key, ':'));
-        let numbered = || {
-            let (by, part) = (field(&text, "CPU implementer", ':')?, field(&text, "CPU part", ':')?);
-            Some(format!("implementer {by} part {part}"))
-        };
-        let model = named.map(str::to_owned).or_else(numbered);
-        model.ok_or_else(|| Missing::Absent(format!("{path} names no processor")))
+        cpus::model(&text).ok_or_else(|| Missing::Absent(format!("{path} names no processor")))
     });
     readings.put("host.cpu.model", path, model);
     let hypervisor = text.and_then(|text| {
