@@ -25,7 +25,7 @@ fn main() {
     }
 }
 
-/// What git prints on its one line; `None` where this is no checkout, or git is missing.
+/// The one line that git prints; `None` where this is no checkout, or git is missing.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -122,7 +122,7 @@ fn scripts_from_the_input_end_as_in_sysbench() {
     }
 }
 
-/// What a parser says of a text.
+/// The result of a parser for a text.
 fn parsed(scene: &Scene, parser: &[&str], text: &str) -> String {
     let mut command = Command::new(parser[0]);
     command.args(&parser[1..]).current_dir(scene.home.path()).stdin(Stdio::piped()).stdout(Stdio::piped());

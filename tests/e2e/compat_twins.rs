@@ -81,7 +81,7 @@ fn counts(ended: &Ended) -> Vec<String> {
     counts
 }
 
-/// What runs of one connection send; their streams of random numbers are the same.
+/// Statements of runs of one connection; their streams of random numbers are the same.
 const LINES: &str = "
     oltp_point_select
     oltp_point_select --rand-type=uniform --point-selects=3

@@ -1,4 +1,4 @@
-//! What `mydyno watch` reads of all engines. The installed server is one of the default tests; the others are those of
+//! Readings of `mydyno watch` on all engines. The installed server is one of the default tests; the others are those of
 //! `make test-engines`.
 
 use serde_json::Value;
@@ -22,7 +22,7 @@ const EVERYWHERE: [&str; 12] = [
     "innodb.pending_page_reads",
 ];
 
-/// What is wrong with the figures of an engine.
+/// Faults in the figures of an engine.
 fn wrong(name: &'static str) -> Option<String> {
     let engine = Engine::start_with(name, &["--performance-schema=ON"]);
     let home = Home::new();

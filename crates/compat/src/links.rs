@@ -18,7 +18,7 @@ pub enum LinkError {
     /// The system's reason.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The attempted action.
         what: &'static str,
         /// The link or folder.
         path: PathBuf,

@@ -32,7 +32,7 @@ impl Certificate {
         Some(Self(STANDARD.decode(text).ok()?))
     }
 
-    /// What is signed from the validity on, and what follows all that is signed.
+    /// The signed part from the validity on, and the bytes behind the signed part.
     fn validity_on(&self) -> Option<(&[u8], &[u8])> {
         let (_, certificate, _) = part(&self.0)?;
         let (_, signed, signature) = part(certificate)?;
@@ -98,7 +98,7 @@ impl Certificate {
     }
 }
 
-/// What follows an identifier.
+/// The bytes behind an identifier.
 fn behind<'a>(bytes: &'a [u8], id: &[u8]) -> Option<&'a [u8]> {
     let at = bytes.windows(id.len()).position(|some| some == id)?;
     bytes.get(at + id.len()..)

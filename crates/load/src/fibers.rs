@@ -33,7 +33,7 @@ const BATCH: usize = 64;
 /// Longest wait for events, in nanoseconds; the wait ends by itself when there is work.
 const LONGEST_WAIT_NS: u64 = 10_000_000_000;
 
-/// What a fiber's stack is switched by.
+/// The handle by which a fiber's stack is switched.
 type Switch = Yielder<(), ()>;
 
 thread_local! {
@@ -241,7 +241,7 @@ impl Waker {
     }
 }
 
-/// What wakes the fiber at work; `None` outside of a fiber.
+/// The waker of the running fiber; `None` outside of a fiber.
 pub fn waker() -> Option<Waker> {
     let worker = current()?;
     Some(Waker { mailbox: Arc::clone(&worker.mailbox), fiber: worker.at_work.get() })

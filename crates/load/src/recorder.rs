@@ -57,7 +57,7 @@ pub struct Recorder<H = Histogram> {
     pub lateness: H,
     /// By operation.
     pub times: Vec<Times<H>>,
-    /// What the workload counts itself, by the names beside; empty where it counts nothing.
+    /// The workload's own counts, in the order of `counted`; empty where it counts nothing.
     pub counts: Vec<u64>,
     /// Their names.
     pub counted: &'static [&'static str],

@@ -9,7 +9,7 @@ use crate::document::{Document, Header};
 use crate::estimate::Estimate;
 use crate::finding::{RemedyStep, Scope};
 
-/// What an experiment, or the lack of one, says of a piece of advice.
+/// The conclusion on a piece of advice, from an experiment or the lack of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {

@@ -120,7 +120,7 @@ pub struct Bottleneck {
     /// The statements that took most of the time, by digest, where the server counts them: for bottlenecks that statements cause.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<StatementFigures>,
-    /// What to do next: what proves or removes it.
+    /// The next step: it proves or removes the bottleneck.
     pub next: String,
     /// Claims of `mydyno audit` that concern it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

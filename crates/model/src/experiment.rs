@@ -361,7 +361,7 @@ pub struct CurveDesign {
     pub levels: Vec<CurveLevel>,
 }
 
-/// What was measured at one value.
+/// The measurements at one value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
     /// The value.

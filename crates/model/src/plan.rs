@@ -74,7 +74,7 @@ pub struct WorkloadPlan {
     pub name: String,
     /// Options by their long names, as in `table-size`.
     pub options: IndexMap<String, Value>,
-    /// What its work is, in words by aspect, where options decide it that do not say so themselves.
+    /// Its work in words, by aspect, where an option implies more than its value says.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub work: IndexMap<String, String>,
 }

@@ -91,7 +91,7 @@ impl TimeClass {
         }
     }
 
-    /// What threads of the class do, for people.
+    /// The activity of the class's threads, for people.
     pub fn words(self) -> &'static str {
         match self {
             Self::CpuUser => "on a CPU, in the server",
@@ -197,7 +197,7 @@ pub struct ProfileReport {
     pub functions: Vec<HotFunction>,
     /// The budget.
     pub budget: TimeBudget,
-    /// What makes the figures worth less than they look, each with a next step.
+    /// Reasons to trust the figures less, each with a next step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Fields of later versions.

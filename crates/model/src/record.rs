@@ -156,7 +156,7 @@ pub struct Interval {
     pub lateness: HistogramData,
     /// Response and service time by operation name.
     pub operations: IndexMap<String, OperationTimes>,
-    /// What the workload counts itself, by name: of completed transactions.
+    /// The workload's own counts of completed transactions, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub counts: IndexMap<String, u64>,
     /// Fields of later versions.

@@ -127,7 +127,7 @@ pub struct StepSummary {
     /// Bottlenecks that the server's counters show in the window; absent where they were not sampled.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub diagnosis: Option<StepDiagnosis>,
-    /// What the server told of itself in the window; absent where it was not sampled.
+    /// The server's own statistics in the window; absent where they were not sampled.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub details: Option<ServerDetails>,
     /// Seconds in which response times rose far above the usual, with what differed in them: at most five, the largest.
@@ -164,7 +164,7 @@ pub struct StepDiagnosis {
 pub struct ServerDetails {
     /// Figures of InnoDB, of classes of waits and of replication by the names that `mydyno watch` gives them.
     pub figures: BTreeMap<String, f64>,
-    /// What threads of the server waited for, the most first; empty where the performance schema does not tell.
+    /// Waits of the server's threads, the longest first; empty where the performance schema has none.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub waits: Vec<WaitFigures>,
     /// Statements by digest, those that took the most time first; empty where the performance schema does not tell.

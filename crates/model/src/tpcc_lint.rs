@@ -1,4 +1,4 @@
-//! What the tables of a driver say about its work, as `mydyno tpcc-lint --json` prints it.
+//! Conclusions on a driver's work from its tables, as `mydyno tpcc-lint --json` prints it.
 
 use std::collections::BTreeMap;
 

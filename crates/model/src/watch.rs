@@ -35,7 +35,7 @@ pub struct WatchInterval {
     /// Rates, shares and gauges by name, as in `host.cpu.user_share`. A figure whose counters are missing, restarted or were
     /// not read in this interval is absent.
     pub figures: IndexMap<String, f64>,
-    /// What threads of the server waited for, the most first, in an interval in which that was read (performance schema).
+    /// Waits of the server's threads, the longest first, in an interval in which they were read (performance schema).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitFigures>,
     /// Statements by digest, those that took the most time first, in an interval in which that was read (performance schema).
@@ -164,7 +164,7 @@ pub struct WatchManifest {
     pub version: Option<String>,
     /// The command line, without secrets.
     pub argv: Vec<String>,
-    /// What could not be sampled, with the reason and the remedy.
+    /// Values that could not be sampled, with the reason and the remedy.
     #[serde(default)]
     pub gaps: Vec<String>,
     /// Fields of later versions.

@@ -10,7 +10,7 @@ use crate::cli::Cli;
 #[path = "../../../tests/command_lines.rs"]
 mod command_lines;
 
-/// What ends a command inside a sentence: the rest is the reader's.
+/// Ends a command inside a sentence; readers complete the rest.
 const REST: char = '…';
 
 fn root() -> &'static Path {

@@ -126,7 +126,7 @@ impl Access {
     }
 }
 
-/// What all threads share.
+/// State that all threads share.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     scratch: &'a Scratch<'a>,

@@ -82,7 +82,7 @@ pub struct Profiler {
     switches_per_s: Option<f64>,
 }
 
-/// What stays from one capture to the next.
+/// State that is kept from one capture to the next.
 #[derive(Debug)]
 struct Known {
     /// The mappings that `names` and `unwinder` are of.
@@ -251,7 +251,7 @@ impl Cpu {
 /// A stack by its addresses: of the user, then of the kernel, both innermost first.
 type Addresses = (Vec<u64>, Vec<u64>);
 
-/// What the records of a capture say, in the order in which the rings were read.
+/// The contents of a capture's records, in the order in which the rings were read.
 #[derive(Debug)]
 struct Collected {
     pid: u32,

@@ -20,7 +20,7 @@ pub struct Folded {
 /// A stack of names, outermost function first, and its weight.
 pub type Weighted<'a> = (Vec<&'a str>, f64);
 
-/// What a function has in a profile.
+/// The share of a function in a profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FunctionWeight {
     /// Its name.
@@ -153,7 +153,7 @@ impl Folded {
         Ok(())
     }
 
-    /// What [`Self::write`] writes, as a text.
+    /// The text that [`Self::write`] writes.
     pub fn to_text(&self, scale: f64) -> String {
         let mut text = Vec::new();
         // Memory takes all of it, and names are valid text.

@@ -24,10 +24,10 @@ pub use error::ProfileError;
 pub use folded::Folded;
 pub use switches::ThreadTime;
 
-/// What stands for the stack of a thread none of whose waits was sampled.
+/// The stack of a thread none of whose waits was sampled.
 pub const NOT_SAMPLED: &str = "[not sampled]";
 
-/// What a capture has seen.
+/// The result of a capture.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     /// Length of the capture in seconds.
@@ -48,7 +48,7 @@ pub struct Profile {
     pub frequency_hz: u64,
     /// One of so many switches has a stack.
     pub switch_period: u64,
-    /// What each thread did, from all switches.
+    /// Times of each thread, from all switches.
     pub threads: Vec<ThreadTime>,
     /// Threads of the process at the end of the capture.
     pub thread_count: usize,

@@ -21,7 +21,7 @@ struct Mapping {
 #[derive(Debug)]
 struct Loaded {
     addresses: Range<u64>,
-    /// What is added to the file's addresses.
+    /// The difference of addresses in memory and addresses in the file.
     bias: u64,
     symbols: Symbols,
     placeholder: String,

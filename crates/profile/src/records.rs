@@ -34,7 +34,7 @@ pub enum Record<'a> {
         tid: u32,
         /// Time in nanoseconds of CLOCK_MONOTONIC.
         time_ns: u64,
-        /// What happened.
+        /// The switch.
         what: Switched,
     },
     /// So many records were dropped.
@@ -128,7 +128,7 @@ fn sample<'a>(fields: &mut Fields<'a>) -> Option<Sample<'a>> {
     Some(Sample { event, pid, tid, time_ns, kernel, registers, stack })
 }
 
-/// What is left of a record.
+/// The unread rest of a record.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

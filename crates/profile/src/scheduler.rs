@@ -1,4 +1,4 @@
-//! What the kernel's scheduler counts for the threads of a process, from files of /proc.
+//! Counters of the kernel's scheduler for the threads of a process, from files of /proc.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::records::Switched;
 
-/// What a thread did in a capture.
+/// Times of a thread in a capture.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThreadTime {
     /// Its number.
@@ -34,7 +34,7 @@ pub struct Switches {
 #[derive(Debug, Default)]
 struct State {
     time: ThreadTime,
-    /// What it does since when.
+    /// Its state, and the instant at which that began.
     since: Option<(Switched, u64)>,
 }
 

@@ -108,7 +108,7 @@ pub fn demangled(name: &str) -> String {
     clean(plain.as_deref().unwrap_or(name))
 }
 
-/// What stands for the functions of a file that have no name, as in `[mariadbd]`.
+/// The name for functions of a file that have no symbol, as in `[mariadbd]`.
 pub fn placeholder(path: &Path) -> String {
     clean(&format!("[{}]", path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()))
 }

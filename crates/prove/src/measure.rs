@@ -13,7 +13,7 @@ pub struct Measure {
     pub unit: &'static str,
     /// Its name in a sentence, as in `transactions a second`.
     pub plain: &'static str,
-    /// What kind of quantity it is.
+    /// Kind of the quantity.
     pub kind: Kind,
     /// The loads that have it.
     pub load: Load,

@@ -49,7 +49,7 @@ impl Grade {
         }
     }
 
-    /// What a page calls it.
+    /// Its name on a page.
     pub fn label(self) -> &'static str {
         match self {
             Self::Spoils => "spoils the figures",

@@ -98,7 +98,7 @@ fn heading(class: &ClassResult) -> String {
     format!("{plans}{}{gain}", clean(&class.name))
 }
 
-/// What differs in the plans of a class, or why they are unknown.
+/// Differences in the plans of a class, or why they are unknown.
 fn differences(class: &ClassResult) -> Vec<String> {
     let mut lines = Vec::new();
     for statement in &class.statements {

@@ -1,4 +1,4 @@
-//! What the server told of itself in each step: InnoDB, its waits, its statements.
+//! The server's own statistics in each step: InnoDB, its waits, its statements.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const SHOWN_THREADS: f64 = 0.005;
 pub struct Titled {
     /// Its title.
     pub title: &'static str,
-    /// What is in it.
+    /// One sentence on its content.
     pub about: &'static str,
     /// A row for each figure, wait or statement; a column for each step.
     pub sheet: Sheet,

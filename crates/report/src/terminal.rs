@@ -135,7 +135,7 @@ impl Page {
         self.gap();
     }
 
-    /// What the server's counters beside the load say.
+    /// Bottlenecks that the server's counters show during the load.
     fn bottlenecks(&mut self, run: &RunView<'_>) {
         if !is_diagnosed(run) {
             return;

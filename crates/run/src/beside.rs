@@ -49,7 +49,7 @@ const KEPT: [&str; 3] = ["innodb.", "server.waits.", "server.replica."];
 /// The part of the running sessions that the counted statements explain at least where they are kept.
 const LEAST_COUNTED: f64 = 0.1;
 
-/// What the server told in the intervals of a step; `None` where it told nothing of InnoDB, waits and statements.
+/// The server's own statistics in the intervals of a step; `None` where there are none of InnoDB, waits and statements.
 pub fn details_of(intervals: &[WatchInterval]) -> Option<ServerDetails> {
     let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for interval in intervals {

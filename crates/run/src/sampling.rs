@@ -96,7 +96,7 @@ pub fn sentence(note: &ServerNote) -> String {
     }
 }
 
-/// What is read beside the files of the sampler.
+/// Sources that are read in addition to the files of the sampler.
 pub struct Beside {
     /// The server's process, where it is on this host.
     pub server_pid: Option<u32>,

@@ -56,7 +56,7 @@ pub struct Stacks {
     note: Box<dyn FnMut(String) + Send>,
 }
 
-/// What all captures so far add up to.
+/// Sums over all captures so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Sums {
     window_s: f64,

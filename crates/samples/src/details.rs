@@ -1,4 +1,4 @@
-//! What costs a server more to tell than its counters: InnoDB's status, waits, statements and replication, every few seconds.
+//! Statistics that cost a server more than its counters: InnoDB's status, waits, statements and replication, every few seconds.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ struct Reading {
     about: &'static str,
     privilege: &'static str,
     read: Read,
-    /// What it gave last, with the instant; it stays in the samples until the next reading.
+    /// Its last values, with the instant; they stay in the samples until the next reading.
     latest: Values,
     rest_until: Option<Instant>,
     refused: bool,
@@ -63,7 +63,7 @@ pub struct Details<C: Connect> {
 }
 
 impl<C: Connect> Details<C> {
-    /// What all of it is called in a note.
+    /// The name of all of it in a note.
     pub const ALL: &'static str = "InnoDB's status, waits, statements by digest and replication";
 
     /// Connects at the first reading. `own` is shared with the counters of the same server; `note` is called on the reading

@@ -39,7 +39,7 @@ const COLUMNS: [(&str, &str, f64); 9] = [
 /// The place of the time in [`COLUMNS`].
 const TIME: usize = 1;
 
-/// What was last read of a statement.
+/// The last reading of a statement.
 #[derive(Debug, Clone)]
 struct Known {
     /// The whole digest.

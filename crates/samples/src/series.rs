@@ -30,7 +30,7 @@ pub struct Series {
     server: ServerState,
 }
 
-/// What was last known of the server.
+/// The last known state of the server.
 #[derive(Debug, Default)]
 struct ServerState {
     pid: Option<f64>,
@@ -98,7 +98,7 @@ impl Series {
 }
 
 impl ServerState {
-    /// What a sample says of the server; values that it lacks stay as they were.
+    /// Takes the server's state from a sample; values that it lacks stay as they were.
     fn note(&mut self, sample: &Sample) {
         let value = |name: &str| sample.values.get(name).copied();
         self.pid = value("server.pid_now").or(self.pid);

@@ -86,7 +86,7 @@ const METRICS: [(&str, &str); 13] = [
     ("innodb_rwlock_sx_os_waits", "server.innodb.rwlock_sx_os_waits"),
 ];
 
-/// What MySQL 9 says of counters that it no longer counts.
+/// The text of MySQL 9 at counters that it no longer counts.
 const NOT_COUNTED: &str = "always 0";
 
 /// Enabled counters of InnoDB, as `server.innodb.{history_length_now,deadlocks,lock_timeouts,checkpoint_age_bytes_now}` and

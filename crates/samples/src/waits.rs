@@ -1,4 +1,4 @@
-//! What threads of the server wait for, from the performance schema where it is on.
+//! Waits of the server's threads, from the performance schema where it is on.
 
 use mydyno_facts::{ReadOnly, SqlError};
 

@@ -47,7 +47,7 @@ pub trait Connect: Send {
     fn connect(&mut self) -> Result<Connected<Self::Connection>, Lost>;
 }
 
-/// What a reader of the counters would not see in them.
+/// An event of the watched server that its counters do not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerNote {
     /// The connection failed; the values are missing until it is back.

@@ -60,7 +60,7 @@ impl Checked {
         self.0.connections()
     }
 
-    /// What its work is, in words by aspect.
+    /// Its work in words, by aspect.
     pub fn work(&self) -> IndexMap<String, String> {
         self.0.work().into_iter().map(|(aspect, words)| (aspect.to_owned(), words)).collect()
     }

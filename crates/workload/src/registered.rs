@@ -61,7 +61,7 @@ pub trait Registered: Workload + Sized {
         None
     }
 
-    /// What the work is, in words by aspect, for a report of two runs.
+    /// The work in words, by aspect, for a report of two runs.
     fn work(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }

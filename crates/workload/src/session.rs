@@ -188,12 +188,12 @@ pub enum Due {
     AskAgain(u64),
 }
 
-/// What a workload counts itself, by name.
+/// A workload's own counts, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts<'a> {
     /// Names, the same for all streams of a workload.
     pub names: &'static [&'static str],
-    /// What to add to each.
+    /// The amount to add to each.
     pub values: &'a [u64],
 }
 
@@ -212,7 +212,7 @@ pub trait TransactionStream {
         None
     }
 
-    /// What the transaction that has just completed adds to the counts of its window.
+    /// The counts that the transaction that has just completed adds to its window.
     fn counts(&self) -> Counts<'_> {
         Counts::default()
     }

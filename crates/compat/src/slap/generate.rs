@@ -17,7 +17,7 @@ pub(super) enum Key {
     Guid,
 }
 
-/// What is asked of the table.
+/// Kind of the generated statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadType {
     /// Inserts and reads in turn.

@@ -13,7 +13,7 @@ use super::settings::Settings;
 use crate::streams::Streams;
 use crate::sysbench::histogram::Histogram;
 
-/// What the clients of a load share.
+/// State that the clients of a load share.
 pub(super) struct Load {
     pub(super) settings: Arc<Settings>,
     pub(super) streams: Streams,

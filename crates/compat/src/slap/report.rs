@@ -8,7 +8,7 @@ use super::settings::{Engine, Settings};
 use crate::streams::Streams;
 use crate::sysbench::histogram::Histogram;
 
-/// What the iterations of a load gave.
+/// Results of the iterations of a load.
 pub(super) struct Outcome<'a> {
     pub(super) engine: Option<&'a Engine>,
     pub(super) clients: u64,

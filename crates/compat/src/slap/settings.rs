@@ -8,7 +8,7 @@ use mydyno_wire::{Compression, ConnectOptions, TlsMode};
 use super::generate::{Key, LoadType, Shape};
 use super::options::{Given, Refused};
 
-/// What a command line asks for.
+/// Settings of a command line.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) connect: ConnectOptions,

@@ -39,7 +39,7 @@ pub(crate) struct Engine {
     end: Condvar,
 }
 
-/// What a report was last made of, so that the next one has the difference.
+/// The counts of the last report; the next one shows the difference.
 #[derive(Debug, Clone)]
 pub(crate) struct Mark {
     at: Instant,

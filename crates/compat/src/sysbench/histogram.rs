@@ -61,7 +61,7 @@ impl Counts {
         }
     }
 
-    /// What these counts have beyond `earlier`.
+    /// The difference of these counts and `earlier`.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let mut difference = self.clone();
         for (count, less) in difference.counts.iter_mut().zip(&earlier.counts) {

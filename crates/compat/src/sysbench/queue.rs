@@ -105,7 +105,7 @@ mod tests {
     /// Arrivals that are taken before the end.
     const WANTED: usize = 300;
 
-    /// What a worker does: takes until the end.
+    /// The work of a thread: it takes until the end.
     fn work(queue: &Queue, taken: &AtomicUsize) {
         let over = || taken.load(SeqCst) >= WANTED;
         let mut last = None;

@@ -15,7 +15,7 @@ use super::record::Record;
 use super::report;
 use super::stats::Stat;
 
-/// What the threads of a test do.
+/// The work of a test's threads.
 pub(crate) trait Test: Send + Sync {
     /// Makes ready what all threads need, before they start. `false` after a failure, which is printed.
     fn begin(&self, engine: &Engine) -> bool {
@@ -49,7 +49,7 @@ pub(crate) struct Started {
     pub(crate) rest: Option<thread::JoinHandle<()>>,
 }
 
-/// What one thread does.
+/// The work of one thread.
 pub(crate) trait Worker {
     /// Works until the engine has no more events. `false` after a failure, which has been printed.
     fn run(&mut self, engine: &Engine) -> bool;

@@ -1,11 +1,11 @@
-//! What the threads of a test count and measure, and the figures of a report.
+//! Counts and times of the threads of a test, and the figures of a report.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What a thread counts.
+/// A counter of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Count {
     Other,

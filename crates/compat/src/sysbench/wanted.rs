@@ -1,4 +1,4 @@
-//! What `--record` says of the command line.
+//! The command line in a record of `--record`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use mydyno_model::plan::Transport;
 
 use super::options::{CommandLine, Options};
 
-/// What a record says of the command line.
+/// The command line as a record holds it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wanted {
     pub(super) folder: PathBuf,

@@ -129,7 +129,7 @@ const NAMED: [Wording; 3] = [
     ),
 ];
 
-/// What checks passwords, by the variables that it brings along.
+/// The plugins or components that check passwords, recognised by their variables.
 fn password_checks(context: &Context, readings: &Readings) {
     const FROM: &str = "SHOW GLOBAL VARIABLES";
     if context.variables.is_empty() {
@@ -207,7 +207,7 @@ fn name_as_password(sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put(ID, "the accounts' hashes", number);
 }
 
-/// What init_connect switches off; its text stays on the server.
+/// Settings that init_connect switches off; its text stays on the server.
 fn checks(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let names = ["foreign_key_checks", "unique_checks", "sql_log_bin", "sql_mode"];
     let rows = sql.rows(CHECKS).map_err(|e| e.missing("SELECT"));

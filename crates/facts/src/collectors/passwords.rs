@@ -83,7 +83,7 @@ pub fn named(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
     complete(vec![], salted(sql, &|user| vec![user.to_owned()]))
 }
 
-/// What was found in both ways. Where none was found and some could not be compared it is not known.
+/// The findings of both ways. Unknown where none was found and some could not be compared.
 fn complete(mut found: Vec<Value>, salted: Read<Vec<Value>>) -> Read<Vec<Value>> {
     match salted {
         Ok(more) => found.extend(more),
@@ -94,7 +94,7 @@ fn complete(mut found: Vec<Value>, salted: Read<Vec<Value>>) -> Read<Vec<Value>>
     Ok(found)
 }
 
-/// What is put behind a name.
+/// Endings that are appended to a name.
 const ENDS: [&str; 5] = ["1", "12", "123", "1234", "!"];
 
 /// Those that salted hashes are compared with: each takes some milliseconds.

@@ -123,7 +123,7 @@ const PATTERNS: [Wording; 1] = [(
     "SELECT CONCAT(User, '@', Host, ' on ', Db) FROM mysql.db WHERE REPLACE(Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' AND User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') ORDER BY 1 LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
-/// What roles that a condition chooses allow on all schemas.
+/// Privileges on all schemas of the roles that a condition chooses.
 macro_rules! of_all {
     ($condition:literal) => {
         concat!(

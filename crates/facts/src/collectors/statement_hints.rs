@@ -60,7 +60,7 @@ pub(super) fn indexed(context: &Context, sql: &mut ReadOnly<'_>, schema: &str, t
         .collect()
 }
 
-/// What a statement that reads a table without an index needs.
+/// The remedy for a statement that reads a table without an index.
 pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let has = |parts: &[&str]| words.windows(parts.len()).any(|some| same(some, parts));

@@ -1,4 +1,4 @@
-//! What on the host takes care of the server's data: jobs that make backups, and permissions of the data directory.
+//! Care for the server's data on the host: jobs that make backups, and permissions of the data directory.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -82,7 +82,7 @@ fn one() -> usize {
 /// Parameters of an emulated disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// What the drives are.
+    /// Kind of the drives.
     #[serde(default)]
     pub kind: DriveKind,
     /// How many rotating drives, each with a head of its own, the bytes are spread over.

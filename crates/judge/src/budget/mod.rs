@@ -15,7 +15,7 @@ pub use rules::{On, StackRules};
 /// A stack with its weight.
 pub type Weighted<'a> = (Vec<&'a str>, f64);
 
-/// What a thread did in the window, in seconds.
+/// Times of a thread in the window, in seconds.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadSeconds<'a> {
     /// On a CPU.

@@ -35,7 +35,7 @@ pub struct Written {
     /// Whether statements cause it, so that those with the most time are named.
     #[serde(default)]
     pub statements: bool,
-    /// What to do next.
+    /// The next step.
     pub next: String,
     /// Claims of the audit that concern it.
     #[serde(default)]

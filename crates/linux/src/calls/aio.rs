@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use super::mapping::Mapping;
 
-/// What io_getevents(2) gives.
+/// An event of io_getevents(2).
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Event {

@@ -17,7 +17,7 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a worker knows of a line.
+/// A worker's state of a line.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// The fiber that waits for it.

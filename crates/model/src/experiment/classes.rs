@@ -139,7 +139,7 @@ pub struct ClassResult {
     pub points: Vec<ClassPoint>,
     /// The gain over all numbers of clients: of the geometric mean of the ratios.
     pub gain: Option<f64>,
-    /// What was not measured, and why.
+    /// Quantities that were not measured, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_measured: Vec<String>,
 }

@@ -29,7 +29,7 @@ pub struct Words {
 /// Options of `mydyno compat`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     action: Action,
 }

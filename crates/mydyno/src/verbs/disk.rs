@@ -72,7 +72,7 @@ struct Up {
     /// Queue depth: how many requests the drive reorders, nearest first.
     #[arg(long, value_name = "N", default_value_t = 1)]
     depth: usize,
-    /// What its drives are.
+    /// Kind of its drives.
     #[arg(long, value_enum, default_value_t = Drive::Rotating)]
     drive: Drive,
     /// Over how many rotating drives, each with a head, its data are spread.

@@ -12,7 +12,7 @@ thread_local! {
     static WORDS: RefCell<Option<Vec<OsString>>> = const { RefCell::new(None) };
 }
 
-/// What `define` returns, for a command line of these words: options of verbs that are not among them stay undefined in it.
+/// Calls `define` for a command line of these words: options of verbs that are not among them stay undefined in it.
 pub fn only<R>(words: &[OsString], define: impl FnOnce() -> R) -> R {
     WORDS.set(Some(words.to_vec()));
     let defined = define();

@@ -36,7 +36,7 @@ pub enum Progress {
     Tables(Role),
     /// A round begins: its number, and how many there are at most.
     Round(usize, usize),
-    /// What must be said even when quiet.
+    /// A message that is shown even with `--quiet`.
     Loud(String),
 }
 

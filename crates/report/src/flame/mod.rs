@@ -23,7 +23,7 @@ pub type Stack<'a> = (Vec<&'a str>, f64);
 pub struct Flame<'a> {
     /// Its heading.
     pub title: &'a str,
-    /// What its weights are, as in `samples`.
+    /// Unit of its weights, as in `samples`.
     pub unit: &'a str,
     /// The stacks.
     pub stacks: Vec<Stack<'a>>,

@@ -15,7 +15,7 @@ pub struct Node {
     v: f64,
     /// The same in the baseline.
     b: f64,
-    /// What it calls, by name.
+    /// The functions that it calls, by name.
     c: Vec<Node>,
 }
 

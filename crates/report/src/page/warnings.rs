@@ -19,7 +19,7 @@ pub fn html(runs: &[RunView<'_>]) -> Markup {
     }
 }
 
-/// What the server's counters beside the load say.
+/// Bottlenecks that the server's counters show during the load.
 pub fn bottlenecks(runs: &[RunView<'_>]) -> Markup {
     html! {
         @for (n, run) in runs.iter().enumerate().filter(|(_, run)| is_diagnosed(run)) {

@@ -131,7 +131,7 @@ fn last_five() -> [(&'static str, String); 5] {
     ]
 }
 
-/// What each warehouse supplied since the load.
+/// Conditions on the supply of each warehouse since the load.
 fn of_stock() -> [(&'static str, String); 3] {
     [
         (

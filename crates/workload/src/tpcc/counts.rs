@@ -1,4 +1,4 @@
-//! What a run counts of its inputs: the specification limits their shares (clause 5.5.1.5), and statements do not show them where a
+//! Counts of a run's inputs: the specification limits their shares (clause 5.5.1.5), and statements do not show them where a
 //! procedure does the work.
 
 use super::inputs::{CustomerSelector, Input, Kind};
@@ -38,7 +38,7 @@ pub const QUEUED: usize = 19;
 /// Place of the queued deliveries that were executed.
 pub const EXECUTED: usize = 20;
 
-/// What a completed transaction with this input counts.
+/// The counts of a completed transaction with this input.
 pub fn of(input: &Input) -> Values {
     let mut values = Values::default();
     match input {

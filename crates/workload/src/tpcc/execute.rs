@@ -9,7 +9,7 @@ use super::text::last_name;
 use super::{DISTRICTS, LAST_NAMES};
 use crate::session::{Fault, Param, Session, Statement};
 
-/// What a transaction shows at its terminal, as far as tests compare it.
+/// The output of a transaction at its terminal, as far as tests compare it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Output {
     /// No transaction has ended yet.

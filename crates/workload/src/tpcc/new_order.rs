@@ -19,7 +19,7 @@ const LINE: usize = 9;
 /// Length of S_DIST_xx.
 const INFO: usize = 24;
 
-/// What an order's head gives for its lines.
+/// The values of an order that its lines need.
 #[derive(Clone, Copy)]
 struct Head {
     order: i64,

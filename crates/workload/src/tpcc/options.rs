@@ -118,10 +118,10 @@ impl Chosen {
     }
 }
 
-/// What options cannot be together.
+/// Refuses options that exclude each other.
 ///
 /// # Errors
-/// All of it.
+/// All contradictions.
 pub fn check(options: &Options) -> Result<(), Vec<OptionError>> {
     let mut errors = Vec::new();
     let mut impossible = |is: bool, why: &str| {

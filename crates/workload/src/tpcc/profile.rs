@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(Profile::named("other"), SPECIFICATION);
     }
 
-    /// What the drivers' sources and tables show, typed a second time.
+    /// The facts of the drivers' sources and tables, typed a second time.
     #[test]
     fn profiles_hold_what_the_drivers_sources_show() {
         let row = |name: &str| {

@@ -21,7 +21,7 @@ const LOADED: &[u8] = b"2026-01-01 00:00:00";
 /// Orders of a district that the load leaves open.
 const OPEN: u64 = ORDERS - FIRST_UNDELIVERED + 1;
 
-/// What tables there are.
+/// The layout of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Warehouses of a set.
@@ -81,7 +81,7 @@ pub fn data(layout: Layout, engine: Engine, seed: u64) -> DataSet {
 struct Populated {
     relation: Relation,
     name: String,
-    /// What its set adds to names.
+    /// Ending of the names in its set.
     suffix: String,
     foreign_keys: bool,
     columns: String,
@@ -92,7 +92,7 @@ struct Populated {
     line_ends: Arc<OnceLock<Vec<u64>>>,
 }
 
-/// What the rows of a district have in common; each thread keeps that of its last district.
+/// The common part of a district's rows; each thread keeps that of its last district.
 struct District {
     population: Population,
     number: u64,

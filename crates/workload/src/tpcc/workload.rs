@@ -100,7 +100,7 @@ struct Position {
     deck: Deck,
 }
 
-/// What a connection does.
+/// The role of a connection.
 #[derive(Debug)]
 enum Role {
     /// Transaction after transaction.
@@ -132,7 +132,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// What the last transaction showed.
+    /// The output of the last transaction.
     pub fn output(&self) -> Output {
         self.output
     }

@@ -16,7 +16,7 @@ use super::connection::{Answer, Connection, Context, Rows};
 use super::random::{Draws, fill, permuted};
 use super::target::Target;
 
-/// What the functions of a state work on.
+/// The data of a state's functions.
 pub(super) struct Api {
     pub(super) engine: Arc<Engine>,
     pub(super) target: Arc<Target>,

@@ -1,4 +1,4 @@
-//! What lua/prelude/ffi_calls.lua defines as functions of Lua's C interface, for scripts that are not compiled: they take less memory
+//! The functions of lua/prelude/ffi_calls.lua in Lua's C interface, for scripts that are not compiled: they take less memory
 //! than `ffi`, and no more time than it does in the interpreter. A parameter has its kind in place 1 and its value in place 2.
 
 use std::ffi::{CStr, c_int};
@@ -30,7 +30,7 @@ const CALLS: [(&CStr, lua_CFunction); 15] = [
 /// Adds the functions to `native`. They work on `api`, which has to live as long as the state.
 ///
 /// # Errors
-/// What Lua says.
+/// An error of Lua.
 pub(super) fn add(lua: &Lua, native: &Table, api: &Api) -> mlua::Result<()> {
     let address = api.address();
     // SAFETY: the table is the one value on the stack while fields are set, and is taken off it.

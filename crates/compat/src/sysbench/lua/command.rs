@@ -216,7 +216,7 @@ fn run(state: State, shared: &Shared) -> u8 {
 /// The twin that runs in the place of the script, and whether the script's threads are fibers, as `--mydyno-engine` wants it.
 ///
 /// # Errors
-/// What is wanted cannot be: the text of a fatal line.
+/// The wanted engine cannot run this script: the text of a fatal line.
 fn ways(shared: &Shared) -> Result<(Option<Arc<Twin>>, bool), String> {
     let twin = || Twin::of(&shared.script, &shared.options, &shared.target, &shared.unique).map(Arc::new);
     let settings = &shared.engine.settings;

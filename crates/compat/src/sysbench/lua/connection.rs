@@ -13,7 +13,7 @@ use super::target::{LOST, Target, message};
 const IGNORABLE: u8 = 1;
 const FATAL: u8 = 2;
 
-/// What a connection needs of its thread.
+/// The parts of a thread that its connections need.
 pub(super) struct Context<'a> {
     pub(super) target: &'a Target,
     pub(super) engine: &'a Engine,
@@ -42,7 +42,7 @@ pub(super) struct Connection {
     pub(super) failure: Failure,
 }
 
-/// What a script learns of an error.
+/// An error as a script sees it.
 #[derive(Debug, Default)]
 pub(super) struct Failure {
     pub(super) number: u16,

@@ -16,7 +16,7 @@ use super::super::log::Level;
 use super::super::runner::{Started, Test as _};
 use super::test::ScriptTest;
 
-/// What the threads of a start share.
+/// State that the threads of a start share.
 #[derive(Clone)]
 struct Start {
     test: Arc<ScriptTest>,

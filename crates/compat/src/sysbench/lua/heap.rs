@@ -19,12 +19,12 @@ const MARK: usize = 8;
 struct Heap {
     /// By size: the first free block, in which the address of the next one stands.
     free: [*mut u8; LARGEST / STEP],
-    /// What is left of the last chunk.
+    /// The unused rest of the last chunk.
     next: *mut u8,
     left: usize,
 }
 
-/// What a state's allocator works on.
+/// The data of a state's allocator.
 struct OfState {
     heap: *mut Heap,
     other: ffi::lua_Alloc,
@@ -42,7 +42,7 @@ thread_local! {
 /// Lets a state take its memory from the heap of this thread, in which it has to stay.
 ///
 /// # Errors
-/// What Lua says.
+/// An error of Lua.
 pub(super) fn adopt(lua: &Lua) -> mlua::Result<()> {
     // Blocks of the allocator before could not be told from those of the heap.
     if ffi::SYS_MIN_ALIGN < STEP {

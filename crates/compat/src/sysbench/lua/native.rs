@@ -19,7 +19,7 @@ use super::state::Shared;
 /// Lets `native` find its functions.
 ///
 /// # Errors
-/// What Lua says.
+/// An error of Lua.
 pub(super) fn add(lua: &Lua, native: &Table, shared: &Shared, api: &Rc<Api>) -> mlua::Result<()> {
     let (shared, api) = (shared.clone(), Rc::clone(api));
     let find = move |lua: &Lua, (native, name): (Table, String)| {
@@ -80,7 +80,7 @@ fn of_program(lua: &Lua, name: &str, shared: &Shared) -> mlua::Result<Option<Fun
     function.map(Some)
 }
 
-/// What is seldom called of connections; the rest goes through [`super::api::FUNCTIONS`].
+/// Functions of connections that are seldom called; the others are called through [`super::api::FUNCTIONS`].
 fn of_connections(lua: &Lua, name: &str, api: &Rc<Api>) -> mlua::Result<Option<Function>> {
     let of = Rc::clone(api);
     let function = match name {
@@ -184,7 +184,7 @@ fn open(lua: &Lua, name: &str) -> mlua::Result<Value> {
 /// The value of an option in Lua.
 ///
 /// # Errors
-/// What Lua says.
+/// An error of Lua.
 pub(super) fn option_value(lua: &Lua, kind: Kind, values: &[String]) -> mlua::Result<Value> {
     let text = values.first().map_or("", String::as_str);
     Ok(match kind {

@@ -22,12 +22,12 @@ const MANY: usize = 1000;
 /// Garbage of a state in percent of what it needs, where states are many.
 const PAUSE_PERCENT: i32 = 110;
 
-/// What the states of all threads share.
+/// Data that the states of all threads share.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) script: Arc<Script>,
     pub(super) options: Arc<Options>,
-    /// What `--rand-type` and its parameters make of each distribution.
+    /// Each distribution with its parameters, from `--rand-type` and the options beside it.
     pub(super) distributions: Arc<[KeyOptions]>,
     pub(super) engine: Arc<Engine>,
     pub(super) target: Arc<Target>,
@@ -53,7 +53,7 @@ impl State {
     /// Makes a state and runs the script's body.
     ///
     /// # Errors
-    /// What Lua says.
+    /// An error of Lua.
     pub(super) fn new(shared: &Shared, thread: usize) -> Result<Self, mlua::Error> {
         let Shared { engine, target, distributions, unique, .. } = shared;
         let is_lazy = engine.settings.threads >= MANY;
@@ -104,7 +104,7 @@ impl State {
     /// Loads a part of the API.
     ///
     /// # Errors
-    /// What Lua says.
+    /// An error of Lua.
     pub(super) fn load(&self, part: &str) -> mlua::Result<()> {
         parts::part(&self.lua, part)?.call(&self.native)
     }
@@ -112,7 +112,7 @@ impl State {
     /// Gives the script the options: `sysbench.opt`, and globals where the script declares none.
     ///
     /// # Errors
-    /// What Lua says.
+    /// An error of Lua.
     pub(super) fn set_options(&self, shared: &Shared) -> mlua::Result<()> {
         let globals = self.lua.globals();
         if shared.exports_globals {

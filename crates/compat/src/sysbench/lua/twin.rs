@@ -87,7 +87,7 @@ pub(super) enum Step {
     InsertText { with_id: bool },
 }
 
-/// What the events of a bundled script send, with the options of one command line.
+/// The statements of a bundled script's events, with the options of one command line.
 #[derive(Debug)]
 pub(super) struct Twin {
     pub(super) steps: Vec<Step>,
@@ -203,7 +203,7 @@ fn statements(kinds: &[Kind], tables: u64) -> (Vec<StatementSpec>, [u32; KINDS])
     (statements, first)
 }
 
-/// What a bundled script prepares and what its events do, each in its order.
+/// The statements that a bundled script prepares and the steps of its events, each in its order.
 fn plan(module: &str, options: &Options) -> Option<(Vec<Kind>, Vec<Step>)> {
     use Kind::{
         Begin, Commit, Delete, Distinct, IndexUpdate, Insert, NonIndexUpdate, Order, Point, Simple, Sum,

@@ -18,23 +18,23 @@ use super::script::bundled;
 use super::target::{Target, message};
 use super::twin::{C, Kind, PAD, Step, Twin};
 
-/// A door that is closed until the test begins.
+/// A latch that is released when the test begins.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
-    open: Mutex<bool>,
-    opened: Condvar,
+pub(super) struct Latch {
+    is_released: Mutex<bool>,
+    released: Condvar,
 }
 
-impl Gate {
-    pub(super) fn open(&self) {
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.opened.notify_all();
+impl Latch {
+    pub(super) fn release(&self) {
+        *self.is_released.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.released.notify_all();
     }
 
-    fn pass(&self) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*open {
-            open = self.opened.wait(open).unwrap_or_else(PoisonError::into_inner);
+    fn wait(&self) {
+        let mut is_released = self.is_released.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*is_released {
+            is_released = self.released.wait(is_released).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -44,7 +44,7 @@ pub(super) struct TwinLoad {
     pub(super) twin: Arc<Twin>,
     pub(super) engine: Arc<Engine>,
     pub(super) target: Arc<Target>,
-    pub(super) gate: Arc<Gate>,
+    pub(super) latch: Arc<Latch>,
     /// Told when the last connection has no more events.
     pub(super) ended: Sender<()>,
     operations: [OperationInfo; 1],
@@ -55,19 +55,19 @@ impl TwinLoad {
         twin: Arc<Twin>,
         engine: Arc<Engine>,
         target: Arc<Target>,
-        gate: Arc<Gate>,
+        latch: Arc<Latch>,
         ended: Sender<()>,
     ) -> Self {
         let (name, kind) = (twin.module.to_owned(), OperationKind::Transaction);
         let operations = [OperationInfo { name, kind, sql: String::new() }];
-        Self { twin, engine, target, gate, ended, operations }
+        Self { twin, engine, target, latch, ended, operations }
     }
 }
 
 /// The events of one connection.
 pub(super) struct Stream {
     engine: Arc<Engine>,
-    gate: Arc<Gate>,
+    latch: Arc<Latch>,
     ended: Sender<()>,
     thread: usize,
     /// When the event at work began.
@@ -99,7 +99,7 @@ impl TransactionStream for Stream {
             return;
         }
         if !std::mem::replace(&mut self.begun, true) {
-            self.gate.pass();
+            self.latch.wait();
         }
         self.event_began = self.engine.next_event(self.thread);
         if self.event_began.is_none() {
@@ -128,7 +128,7 @@ impl Workload for TwinLoad {
     fn stream(&self, connection: u64) -> Stream {
         Stream {
             engine: Arc::clone(&self.engine),
-            gate: Arc::clone(&self.gate),
+            latch: Arc::clone(&self.latch),
             ended: self.ended.clone(),
             event_began: None,
             thread: connection as usize,

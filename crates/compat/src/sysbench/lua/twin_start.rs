@@ -15,7 +15,7 @@ use super::super::engine::Engine;
 use super::super::runner::Started;
 use super::target::Target;
 use super::twin::Twin;
-use super::twin_load::{Gate, TwinLoad};
+use super::twin_load::{Latch, TwinLoad};
 
 /// Longer than any test: the connections end it.
 const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -23,14 +23,14 @@ const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// Opens the connections, prepares the statements, and waits with the first event. `None` where that fails: the script
 /// then tries it and says why.
 pub(super) fn start(twin: &Arc<Twin>, target: &Arc<Target>, engine: &Arc<Engine>) -> Option<Started> {
-    let gate = Arc::new(Gate::default());
+    let latch = Arc::new(Latch::default());
     let (to_ended, ended) = channel();
     let (to_ready, ready) = channel();
     let load = TwinLoad::new(
         Arc::clone(twin),
         Arc::clone(engine),
         Arc::clone(target),
-        Arc::clone(&gate),
+        Arc::clone(&latch),
         to_ended.clone(),
     );
     let of_thread = Arc::clone(engine);
@@ -48,7 +48,7 @@ pub(super) fn start(twin: &Arc<Twin>, target: &Arc<Target>, engine: &Arc<Engine>
     };
     let thread = thread::Builder::new().name("sb-load".to_owned()).spawn(work).ok()?;
     ready.recv().ok()?;
-    Some(Started { begin: Box::new(move || gate.open()), ended, workers: 1, rest: Some(thread) })
+    Some(Started { begin: Box::new(move || latch.release()), ended, workers: 1, rest: Some(thread) })
 }
 
 fn run(load: &TwinLoad, ready: &Sender<()>) -> Result<End, LoadError> {

@@ -19,7 +19,7 @@ use crate::wording::mysql;
 /// Free space within a table's file from which on a rebuild may be worth its while, in bytes.
 const WORTH_RECLAIMING: u64 = 100 * 1024 * 1024;
 
-/// What is read of a table.
+/// Values that are read of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Part {
     /// All of it, for which the server opens the table.
@@ -28,7 +28,7 @@ pub enum Part {
     /// Its definition: engine, options, columns and indexes without their kinds. A server without a dictionary reads one small file
     /// for it.
     Definition,
-    /// What servers tell where they compute statistics for all the rest: engine and columns.
+    /// Values that servers have without computing statistics: engine and columns.
     Bare,
 }
 
@@ -47,7 +47,7 @@ pub struct Census {
     pub engines_known: bool,
     /// Whether there are tables whose options were not read with their definitions.
     without_options: bool,
-    /// What is read of the tables that follow.
+    /// Values that are read of the tables that follow.
     pub part: Part,
     /// Tables to be opened before others: AUTO_INCREMENT columns of few values, tables without InnoDB, and indexes that look
     /// superfluous, each with its rank.
@@ -232,7 +232,7 @@ impl Census {
         }
     }
 
-    /// What the definition of a table tells.
+    /// Values of a table from its definition.
     fn define(&mut self, schema: &str, table: &str, found: &Row, columns: &[Column], indexes: &[Row]) {
         let name = format!("{schema}.{table}");
         let of_innodb = text(found, 0) == "InnoDB";
@@ -287,7 +287,7 @@ impl Census {
         }
     }
 
-    /// What an open table tells.
+    /// Values of a table that is opened.
     fn open(
         &mut self,
         schema: &str,
@@ -380,7 +380,7 @@ impl Census {
         &mut self.reclaimable
     }
 
-    /// What a rebuild would give back.
+    /// Notes the bytes that a rebuild would free.
     fn space(&mut self, table: &str, row: &Row) {
         let (Ok(free), Ok(data), Ok(index)) = (whole(row, 4), whole(row, 5), whole(row, 6)) else { return };
         if free >= WORTH_RECLAIMING && free >= data.saturating_add(index) {

@@ -254,7 +254,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put("schema.partitions_overflowing", from, ends.map(|e| e.overflowing));
 }
 
-/// What the server tells of tables without their statistics.
+/// Facts of tables for which the server needs no statistics.
 fn bare(context: &Context, sql: &mut ReadOnly<'_>, missing: &Missing, readings: &Readings) {
     let Ok(Names { count, chosen, .. }) = names(sql) else { return };
     if count > COUNTED {

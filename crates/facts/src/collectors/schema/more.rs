@@ -20,7 +20,7 @@ pub struct Column<'a> {
     pub auto_increment: bool,
 }
 
-/// What was found.
+/// Findings of all tables.
 #[derive(Default)]
 pub struct More {
     unusable: Vec<Value>,

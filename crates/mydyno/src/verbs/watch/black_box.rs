@@ -25,7 +25,7 @@ pub struct BlackBoxArgs {
     /// Tell the black box that runs in this folder to keep the minutes around now; `--text` says why.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "replay", "once", "host_only", "black_box"])]
     pub mark: Option<PathBuf>,
-    /// What a mark is about.
+    /// Text of a mark.
     #[arg(long, value_name = "TEXT", requires = "mark", default_value = "")]
     pub text: String,
     /// Print a systemd unit that runs the black box with the other options of this command line, and end.

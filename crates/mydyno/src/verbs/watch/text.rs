@@ -351,7 +351,7 @@ impl Figures<'_> {
         ]
     }
 
-    /// What threads of the server wait for, in an interval in which that was read.
+    /// Waits of the server's threads, in an interval in which they were read.
     fn waits(&self) -> Vec<Option<String>> {
         let shown = self.0.waits.iter().filter(|wait| wait.threads >= SHOWN_THREADS).take(MOST_SHOWN);
         let words = shown.map(|wait| {

@@ -34,7 +34,7 @@ pub struct Incident {
     pub at_s: f64,
     /// `mark` or `spike`.
     reason: String,
-    /// What was said of it.
+    /// Its texts, for people.
     pub texts: Vec<String>,
 }
 

@@ -174,7 +174,7 @@ pub(super) fn fill_block(bytes: &mut Vec<u8>, length: usize, offset: u64, checke
 /// Bytes of checksum and place.
 const CHECK_BYTES: usize = 12;
 
-/// What is wrong with a block that was read: lines for the log.
+/// The faults of a block that was read: lines for the log.
 pub(super) fn check_block(bytes: &[u8], offset: u64) -> Option<Vec<String>> {
     let at = bytes.len().checked_sub(CHECK_BYTES)?;
     let sum = crc32fast::hash(&bytes[..at]);

@@ -48,7 +48,7 @@ impl Mode {
     }
 }
 
-/// What decides on requests.
+/// The settings from which requests are made.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) mode: Mode,

@@ -29,7 +29,7 @@ pub(super) enum Way {
     Mapped,
 }
 
-/// What the threads of the test share.
+/// State that the threads of the test share.
 pub(super) struct Shared {
     pub(super) plan: Plan,
     pub(super) files: Files,

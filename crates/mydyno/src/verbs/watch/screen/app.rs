@@ -1,4 +1,4 @@
-//! What the screen shows, and what keys change of it.
+//! The content of the screen, and the keys that change it.
 
 use std::collections::VecDeque;
 
@@ -21,10 +21,10 @@ const MOST: usize = 3600;
 /// Functions that are kept.
 const FUNCTIONS: usize = 40;
 
-/// What the watch tells the screen.
+/// A message of the watch to the screen.
 #[derive(Debug)]
 pub enum Message {
-    /// What is watched.
+    /// The watch begins: the name of its server or record.
     Begins(String),
     /// An interval is over.
     Interval(Box<WatchInterval>),

@@ -134,7 +134,7 @@ pub fn innodb(app: &App, _: usize) -> Vec<String> {
     lines
 }
 
-/// What sessions and files wait for.
+/// Waits of sessions and files.
 pub fn waits(app: &App, _: usize) -> Vec<String> {
     let Some(interval) = app.shown() else { return vec![NOTHING.to_owned()] };
     let mut lines = vec!["# Sessions".to_owned()];
