@@ -304,6 +304,89 @@ fn the_files_that_the_guides_of_the_source_name_exist() {
 }
 
 #[test]
+fn the_tests_that_guard_the_principles_exist() {
+    let text = fs::read_to_string(root().join("docs/principles.md")).unwrap();
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| **")).collect();
+    assert!(rows.len() >= 9, "{rows:?}");
+    let sources = paths_of_the_source().into_iter().filter(|path| path.ends_with(".rs"));
+    let sources: String =
+        sources.map(|path| fs::read_to_string(root().join(path)).unwrap_or_default()).collect();
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    for row in rows {
+        let guards = row.rsplit(" | ").next().unwrap_or_default();
+        let guards: Vec<&str> = guards.split('`').skip(1).step_by(2).collect();
+        assert!(!guards.is_empty(), "no test guards {row}");
+        for guard in guards {
+            let exists = match guard.strip_prefix("make ") {
+                Some(target) => makefile.contains(&format!("\n{target}:")),
+                None => guard.starts_with("mydyno ") || sources.contains(&format!("fn {guard}()")),
+            };
+            assert!(exists, "docs/principles.md names {guard}, which does not exist: {row}");
+        }
+    }
+}
+
+#[test]
+fn pages_of_the_journal_begin_with_their_decision() {
+    // A table of reasons, and a page that a program writes.
+    let others = ["dependencies.md", "statistics-measured.md"];
+    let pages = paths_of_the_source().into_iter().filter(|path| path.starts_with("docs/journal/"));
+    let pages: Vec<String> = pages.filter(|path| !others.iter().any(|other| path.ends_with(other))).collect();
+    assert!(pages.len() >= 20, "{pages:?}");
+    for page in pages {
+        let text = fs::read_to_string(root().join(&page)).unwrap();
+        let first = text.lines().skip(1).find(|line| !line.is_empty()).unwrap_or_default();
+        assert!(first.starts_with("**Decision"), "{page} begins with {first:?}");
+    }
+}
+
+/// Literals of a source text, without its tests, that begin as an HTML or SVG element does.
+fn elements_in_literals(text: &str) -> Vec<&str> {
+    let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
+    let begins = |line: &&str| {
+        line.split("\"<").skip(1).any(|rest| {
+            let name = rest.find([' ', '>']).map_or("", |end| &rest[..end]);
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        })
+    };
+    code.lines().filter(begins).collect()
+}
+
+#[test]
+fn reports_are_made_by_maud_which_escapes() {
+    let sources = paths_of_the_source().into_iter().filter(|path| {
+        path.starts_with("crates/report/src/") && path.ends_with(".rs") && !path.contains("tests")
+    });
+    let mut problems = Vec::new();
+    for path in sources {
+        let text = fs::read_to_string(root().join(&path)).unwrap();
+        problems
+            .extend(elements_in_literals(&text).into_iter().map(|line| format!("{path}: {}", line.trim())));
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert_eq!(elements_in_literals("format!(\"<rect x={x}>\")\nformat!(\"<{address}>\")").len(), 1);
+}
+
+/// Doc comments of a text that name no subject: those that begin with a question word.
+fn without_a_subject(text: &str) -> Vec<&str> {
+    let docs =
+        |line: &&str| ["/// What ", "//! What "].iter().any(|begin| line.trim_start().starts_with(begin));
+    text.lines().filter(docs).collect()
+}
+
+#[test]
+fn doc_comments_name_their_subject() {
+    let sources = paths_of_the_source().into_iter().filter(|path| path.ends_with(".rs"));
+    let mut problems = Vec::new();
+    for path in sources {
+        let text = fs::read_to_string(root().join(&path)).unwrap_or_default();
+        problems.extend(without_a_subject(&text).into_iter().map(|line| format!("{path}: {}", line.trim())));
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert_eq!(without_a_subject("    /// What it does.\n// What\n/// The work.").len(), 1);
+}
+
+#[test]
 fn architecture_md_shows_every_crate_with_its_layer() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let shown: BTreeMap<String, u8> = text

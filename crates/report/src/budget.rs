@@ -1,8 +1,6 @@
 //! Where the time of a run's statements went, step by step: the budget stacked against the load.
 
-use std::fmt::Write;
-
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use mydyno_model::diagnosis::DiagnosedBudget;
 use mydyno_model::profile::TimeClass;
 use mydyno_model::summary::StepSummary;
@@ -20,7 +18,7 @@ const SMALL: f64 = 0.01;
 const WIDE: f64 = 1_000.0;
 const TALL: f64 = 20.0;
 
-/// What the figures are.
+/// Explanation of the figures.
 pub const ABOUT: &str = "Stacks of the server were captured for half a second every 5 s. Thread-seconds are counted by the scheduler's switches, \
 stacks say what for; waits for the client's next statement are no part of it.";
 
@@ -123,22 +121,24 @@ pub fn bars(run: &RunView<'_>) -> Markup {
 
 /// Shares from left to right; a title of each part names it for the pointer and for readers who cannot see it.
 fn bar(budget: &DiagnosedBudget, classes: &[TimeClass], length: f64) -> Markup {
-    let mut parts = String::new();
     let mut at = 0.0;
-    for class in classes {
-        let width = share(budget, *class) * length * WIDE;
-        let _ = write!(
-            parts,
-            "<rect x=\"{at:.1}\" width=\"{width:.1}\" height=\"{TALL}\" fill=\"{}\"><title>{} {}</title></rect>",
-            color(*class),
-            class.words(),
-            percent(share(budget, *class))
-        );
-        at += width;
-    }
+    let parts: Vec<(f64, f64, TimeClass)> = classes
+        .iter()
+        .map(|class| {
+            let (begin, width) = (at, share(budget, *class) * length * WIDE);
+            at += width;
+            (begin, width, *class)
+        })
+        .collect();
     html! {
         svg width="100%" height=(TALL) viewBox={ "0 0 " (WIDE) " " (TALL) } preserveAspectRatio="none" role="img"
-            aria-label={ "budget of the time" } { (PreEscaped(parts)) }
+            aria-label="budget of the time" {
+            @for (at, width, class) in parts {
+                rect x=(format_args!("{at:.1}")) width=(format_args!("{width:.1}")) height=(TALL) fill=(color(class)) {
+                    title { (class.words()) " " (percent(share(budget, class))) }
+                }
+            }
+        }
     }
 }
 
@@ -193,6 +193,7 @@ pub fn spikes(run: &RunView<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use maud::PreEscaped;
     use mydyno_model::diagnosis::{DiagnosedShare, ShareSource};
 
     use super::*;
