@@ -95,16 +95,43 @@ pub fn detectable_contrast(df: usize, standard_error: f64, significance: f64) ->
     let critical = t_quantile(1.0 - 0.5 * significance, df);
     // In units of the standard error the result depends only on the number of blocks, and lies a little above the critical
     // value.
-    let (mut low, mut high) = (0.0, 3.0 * critical + 3.0);
-    for _ in 0..40 {
-        let middle = 0.5 * (low + high);
-        if noncentral_t_sf(critical, df, middle) < POWER {
-            low = middle;
+    let short_of_power = |effect: f64| noncentral_t_sf(critical, df, effect) - POWER;
+    root(0.0, 3.0 * critical + 3.0, short_of_power) * standard_error
+}
+
+/// The root of an increasing function that is negative at `low` and not at `high`: regula falsi in the Illinois variant, until the
+/// bracket is narrower than 10⁻¹¹ of its first width.
+fn root(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> f64 {
+    let narrow = 1e-11 * (high - low);
+    let (mut at_low, mut at_high) = (of(low), of(high));
+    let mut below = None;
+    for _ in 0..100 {
+        let middle = if at_high > at_low {
+            low - at_low * (high - low) / (at_high - at_low)
         } else {
-            high = middle;
+            0.5 * (low + high)
+        };
+        // A step beyond the root, so that both ends come close to it.
+        let nudge = 0.5 * narrow;
+        let middle = (if below == Some(true) { middle + nudge } else { middle - nudge }).clamp(low, high);
+        let value = of(middle);
+        // An end that stays for a second time counts for half, so that the next guess lies on its side.
+        if value < 0.0 {
+            if below == Some(true) {
+                at_high *= 0.5;
+            }
+            (low, at_low, below) = (middle, value, Some(true));
+        } else {
+            if below == Some(false) {
+                at_low *= 0.5;
+            }
+            (high, at_high, below) = (middle, value, Some(false));
+        }
+        if high - low <= narrow {
+            break;
         }
     }
-    high * standard_error
+    high
 }
 
 /// The smallest number of blocks that detects an effect with probability [`POWER`] at a level of 0.95; `None` beyond

@@ -89,7 +89,8 @@ fn spent(t: f64, alpha: f64) -> f64 {
 
 /// Two-sided boundaries on the z scale for looks at the shares `times` of the experiment.
 pub fn boundaries(times: &[f64], alpha: f64) -> Vec<f64> {
-    // The density of the score B(t) = Z·√t among experiments that have not stopped, on a grid.
+    // The density of the score B(t) = Z·√t among experiments that have not stopped, on a grid. It is symmetric, so that half of
+    // its points and one of the two tails are computed.
     const POINTS: usize = 801;
     let mut bounds: Vec<f64> = Vec::with_capacity(times.len());
     let mut density: Vec<(f64, f64)> = Vec::new();
@@ -103,34 +104,31 @@ pub fn boundaries(times: &[f64], alpha: f64) -> Vec<f64> {
             if density.is_empty() {
                 return 2.0 * normal_cdf(-b / sd);
             }
-            density
-                .iter()
-                .map(|(x, mass)| mass * (normal_cdf((x - b) / sd) + normal_cdf((-x - b) / sd)))
-                .sum()
+            2.0 * density.iter().map(|(x, mass)| mass * normal_cdf((x - b) / sd)).sum::<f64>()
         };
         let bound = crate::special::bisect(0.0, 12.0 * t.sqrt(), |b| crossing(b) > step);
         bounds.push(bound / t.sqrt());
         // Masses of the next density at Simpson's points of (−bound, bound).
         let h = 2.0 * bound / (POINTS - 1) as f64;
         let pdf = |z: f64| (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
-        let next = (0..POINTS)
-            .map(|i| {
-                let y = -bound + i as f64 * h;
-                let weight = if i == 0 || i == POINTS - 1 {
-                    1.0
-                } else if i % 2 == 1 {
-                    4.0
-                } else {
-                    2.0
-                };
-                let f = if density.is_empty() {
-                    pdf(y / sd) / sd
-                } else {
-                    density.iter().map(|(x, mass)| mass * pdf((y - x) / sd) / sd).sum()
-                };
-                (y, weight * h / 3.0 * f)
-            })
-            .collect();
+        let mut next = vec![(0.0, 0.0); POINTS];
+        for i in 0..=POINTS / 2 {
+            let y = -bound + i as f64 * h;
+            let weight = if i == 0 {
+                1.0
+            } else if i % 2 == 1 {
+                4.0
+            } else {
+                2.0
+            };
+            let f = if density.is_empty() {
+                pdf(y / sd) / sd
+            } else {
+                density.iter().map(|(x, mass)| mass * pdf((y - x) / sd) / sd).sum()
+            };
+            next[i] = (y, weight * h / 3.0 * f);
+            next[POINTS - 1 - i] = (-y, next[i].1);
+        }
         density = next;
         (previous_t, previous_spent) = (t, total);
     }

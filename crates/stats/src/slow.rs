@@ -182,17 +182,70 @@ fn log_log_slope(powers: &[f64]) -> f64 {
 
 /// Coefficients of the first `count` orthonormal cosines (DCT-II without its constant): 1, 2 … half periods in the series.
 pub(crate) fn coefficients(series: &[f64], count: usize) -> Vec<f64> {
+    /// Cosines that are summed in one pass: their recurrences do not wait for each other.
+    const TOGETHER: usize = 4;
     let n = series.len() as f64;
-    let coefficient = |half_periods: usize| {
-        let step = std::f64::consts::PI * half_periods as f64 / n;
+    let mut coefficients = Vec::with_capacity(count + TOGETHER);
+    while coefficients.len() < count {
+        let step = |cosine: usize| std::f64::consts::PI * (coefficients.len() + cosine + 1) as f64 / n;
         // Each cosine is computed from the two before it: a record of an hour needs millions.
-        let (mut before, mut here, double) = ((0.5 * step).cos(), (0.5 * step).cos(), 2.0 * step.cos());
-        let mut sum = 0.0;
+        let mut here: [f64; TOGETHER] = std::array::from_fn(|cosine| (0.5 * step(cosine)).cos());
+        let double: [f64; TOGETHER] = std::array::from_fn(|cosine| 2.0 * step(cosine).cos());
+        let (mut before, mut sums) = (here, [0.0; TOGETHER]);
         for value in series {
-            sum += value * here;
-            (before, here) = (here, double * here - before);
+            for cosine in 0..TOGETHER {
+                sums[cosine] += value * here[cosine];
+                let next = double[cosine] * here[cosine] - before[cosine];
+                (before[cosine], here[cosine]) = (here[cosine], next);
+            }
         }
-        sum * (2.0 / n).sqrt()
+        coefficients.extend(sums.map(|sum| sum * (2.0 / n).sqrt()));
+    }
+    coefficients.truncate(count);
+    coefficients
+}
+
+/// [`coefficients`] of a step of 1 after the first `k` of `n` values, about its mean, in closed form: the sum of the first k
+/// values of a cosine is sin(k s) ÷ (2 sin(s/2)) for s = π half periods ÷ n, and that of all is 0.
+pub(crate) fn coefficients_of_step(n: usize, k: usize, count: usize) -> Vec<f64> {
+    let of = |half_periods: usize| {
+        let step = std::f64::consts::PI * half_periods as f64 / n as f64;
+        -(k as f64 * step).sin() / (2.0 * (0.5 * step).sin()) * (2.0 / n as f64).sqrt()
     };
-    (1..=count).map(coefficient).collect()
+    (1..=count).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_has_the_coefficients_of_its_series() {
+        for (n, k) in [(16, 2), (60, 31), (61, 30), (240, 36), (600, 599)] {
+            let level = (n - k) as f64 / n as f64;
+            let series: Vec<f64> = (0..n).map(|t| if t < k { -level } else { 1.0 - level }).collect();
+            for (summed, closed) in coefficients(&series, 10).iter().zip(coefficients_of_step(n, k, 10)) {
+                assert!((summed - closed).abs() < 1e-9, "{n} values, step at {k}: {summed} and {closed}");
+            }
+        }
+    }
+
+    #[test]
+    fn coefficients_are_those_of_the_definition_whatever_their_number() {
+        let series: Vec<f64> = (0..30).map(|t| f64::from(t * t % 7)).collect();
+        for count in [1, 3, 4, 5, 10] {
+            let found = coefficients(&series, count);
+            assert_eq!(found.len(), count);
+            for (half_periods, found) in (1..).zip(found) {
+                let cosine = |t: usize| {
+                    (std::f64::consts::PI * f64::from(half_periods) * (t as f64 + 0.5) / 30.0).cos()
+                };
+                let sum: f64 = series.iter().enumerate().map(|(t, x)| x * cosine(t)).sum();
+                assert!(
+                    (found - sum * (2.0 / 30.0f64).sqrt()).abs() < 1e-9,
+                    "cosine {half_periods} of {count}"
+                );
+            }
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! Two different questions: [`assess`] *tests* a measured window (steady unless the data contradict it, with a known false
 //! alarm rate); [`warm_up_end`] *chooses* the start of the window (MSER-5).
 
-use crate::slow::{MIN_WINDOWS, coefficients};
+use crate::slow::{MIN_WINDOWS, coefficients, coefficients_of_step};
 
 mod sudden;
 
@@ -100,11 +100,11 @@ fn tested_changes(residuals: &[f64], limits: Limits) -> Vec<Change> {
     for twentieths in STEPS {
         let k = (n as f64 * twentieths as f64 / 20.0).round() as usize;
         let (before, after) = (k as f64, (n - k) as f64);
-        let level = after / n as f64;
-        let shape: Vec<f64> = (0..n).map(|t| if t < k { -level } else { 1.0 - level }).collect();
         let sum: f64 = residuals[..k].iter().sum();
         let size = -sum / before - sum / after;
-        let excess = excess(size, &shape, &of_series, &coefficients(&shape, cosines)) / step_limit;
+        // The squares of a step of 1 about its mean.
+        let squares = before * after / n as f64;
+        let excess = excess(size, squares, &of_series, &coefficients_of_step(n, k, cosines)) / step_limit;
         let at = Some(before / n as f64);
         tests.push(Change { at, from: sum / before, to: -sum / after, excess });
     }
@@ -113,7 +113,7 @@ fn tested_changes(residuals: &[f64], limits: Limits) -> Vec<Change> {
     let slope = trend.iter().zip(residuals).map(|(x, r)| x * r).sum::<f64>() / squares;
     // The slowest cosine nearly equals the trend.
     let of_trend = coefficients(&trend, cosines);
-    let excess = excess(slope, &trend, &of_series[1..], &of_trend[1..]) / trend_limit;
+    let excess = excess(slope, squares, &of_series[1..], &of_trend[1..]) / trend_limit;
     tests.push(Change { at: None, from: -0.5 * slope, to: 0.5 * slope, excess });
     tests
 }
@@ -125,11 +125,10 @@ fn sudden_change(residuals: &[f64], found: sudden::Sudden) -> Change {
     Change { at: Some(found.at as f64 / n as f64), from: mean(before), to: mean(after), excess: found.excess }
 }
 
-/// Square of an effect of this size and shape over its variance. The variance is the mean power of the series without the
-/// effect, in the space of the cosines without it: for coefficients `v` without the effect and `s` of the shape, |v|² + (v·s)²
-/// / (|shape|² − |s|²) by the Sherman–Morrison formula.
-fn excess(size: f64, shape: &[f64], of_series: &[f64], of_shape: &[f64]) -> f64 {
-    let squares: f64 = shape.iter().map(|x| x * x).sum();
+/// Square of an effect of this size over its variance; `squares` are those of its shape. The variance is the mean power of the
+/// series without the effect, in the space of the cosines without it: for coefficients `v` without the effect and `s` of the shape,
+/// |v|² + (v·s)² / (squares − |s|²) by the Sherman–Morrison formula.
+fn excess(size: f64, squares: f64, of_series: &[f64], of_shape: &[f64]) -> f64 {
     let without: Vec<f64> = of_series.iter().zip(of_shape).map(|(a, s)| a - size * s).collect();
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let unexplained = (squares - dot(of_shape, of_shape)).max(f64::EPSILON * squares);

@@ -6,11 +6,12 @@
 
 use std::ops::RangeInclusive;
 
-use mydyno_sim::coverage::{CORRELATED, LENGTHS, PLACES, Tally, cell, counts, found, means, percentiles};
+use mydyno_sim::coverage::{CORRELATED, LENGTHS, PLACES, Tally, cell, found, percentiles};
 use mydyno_sim::latency::Latency;
 use mydyno_sim::noise::Noise;
 use mydyno_stats::{Rng, interval, slow, steady};
 
+use super::cells::{counts, means};
 use super::journal::{alike, cells_of};
 
 /// Shares that hold.

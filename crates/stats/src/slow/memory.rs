@@ -60,29 +60,29 @@ pub(super) fn drift(powers: &[f64]) -> Option<Drift> {
     }
     let powers: Vec<f64> = powers.iter().map(|power| power / largest + 1e-12).collect();
     let best = |corners: &[f64]| {
-        let spectra = corners.iter().flat_map(|corner| INDEPENDENT.map(|floor| (*corner, floor)));
-        let each = spectra.map(|(corner, floor)| log_likelihood(&powers, level_under_noise(corner, floor)));
+        let each = corners.iter().flat_map(|corner| {
+            let level = level(*corner, powers.len());
+            INDEPENDENT.map(|floor| log_likelihood(&powers, level.iter().map(|level| level + floor)))
+        });
         each.fold(f64::NEG_INFINITY, f64::max)
     };
-    let independent = log_likelihood(&powers, |_| 1.0);
+    let independent = log_likelihood(&powers, powers.iter().map(|_| 1.0));
     let drifting = best(&DRIFTING);
     let over_returning = drifting - best(&RETURNING).max(independent);
     Some(Drift { over_returning, over_independent: drifting - independent })
 }
 
-/// Spectrum of an AR(1) level of this corner frequency under independent noise, by half periods, relative to that of the level at
-/// one half period.
-fn level_under_noise(corner: f64, floor: f64) -> impl Fn(f64) -> f64 {
-    move |half_periods| (1.0 + corner * corner) / (half_periods * half_periods + corner * corner) + floor
+/// Spectrum of an AR(1) level of this corner frequency at 1, 2 … half periods, relative to that at one half period.
+fn level(corner: f64, count: usize) -> Vec<f64> {
+    (1..=count).map(|k| (1.0 + corner * corner) / ((k * k) as f64 + corner * corner)).collect()
 }
 
 /// Logarithm of the likelihood of powers under a spectrum of this shape, up to a constant, maximal over its size: cosines are
 /// independent and normal, with the spectrum as their variance.
-fn log_likelihood(powers: &[f64], spectrum: impl Fn(f64) -> f64) -> f64 {
+fn log_likelihood(powers: &[f64], spectrum: impl Iterator<Item = f64>) -> f64 {
     let n = powers.len() as f64;
     let (mut size, mut product, mut logs) = (0.0, 1.0f64, 0.0);
-    for (k, power) in powers.iter().enumerate() {
-        let expected = spectrum((k + 1) as f64);
+    for (k, (power, expected)) in powers.iter().zip(spectrum).enumerate() {
         size += power / expected;
         // One logarithm for several factors: they lie between 1e-4 and 2.
         product *= expected;

@@ -124,17 +124,11 @@ fn log_likelihoods(
     let mut steps = vec![(0.0, 0.0, 0.0); positions.len()];
     for t in 0..n {
         if t > 0 {
-            variance *= extend(&mut weights, &covariances, variance);
-            sums.truncate(1);
-            let mut sum = 0.0;
-            sums.extend(weights.iter().map(|weight| {
-                sum += weight;
-                sum
-            }));
+            variance *= extend(&mut weights, &mut sums, &covariances, variance);
         }
         let scale = variance.max(f64::MIN_POSITIVE).sqrt();
         half_log_determinant += scale.ln();
-        let predicted: f64 = weights.iter().zip(values[..t].iter().rev()).map(|(w, v)| w * v).sum();
+        let predicted = dot_reversed(&weights, &values[..t]);
         let value = (values[t] - predicted) / scale;
         let level = (1.0 - sums[t]) / scale;
         of_values += value * value;
@@ -157,19 +151,43 @@ fn log_likelihoods(
     (log_likelihood(unexplained), with_step.collect())
 }
 
-/// Extends the weights of the best prediction from the nearest values by one value. Returns the factor of the error's variance.
-fn extend(weights: &mut Vec<f64>, covariances: &[f64], variance: f64) -> f64 {
+/// Extends the weights of the best prediction from the nearest values by one value, and the sums of the 0, 1, 2 … nearest weights.
+/// Returns the factor of the error's variance.
+fn extend(weights: &mut Vec<f64>, sums: &mut Vec<f64>, covariances: &[f64], variance: f64) -> f64 {
     let lag = weights.len() + 1;
-    let known: f64 = weights.iter().zip(covariances[1..lag].iter().rev()).map(|(w, c)| w * c).sum();
+    let known = dot_reversed(weights, &covariances[1..lag]);
     let partial = (covariances[lag] - known) / variance;
-    let middle = weights.len() / 2;
-    let (near, far) = weights.split_at_mut(lag - 1 - middle);
+    with_reversed(weights, |weight, mirrored| weight - partial * mirrored);
+    weights.push(partial);
+    // The k nearest weights become less by `partial` times the k farthest, whose sum is that of all less that of the others.
+    let all = sums[lag - 1];
+    with_reversed(sums, |sum, others| sum - partial * (all - others));
+    sums.push(sums[lag - 1] + partial);
+    1.0 - partial * partial
+}
+
+/// Replaces each value by a function of itself and of the value at the same distance from the other end.
+fn with_reversed(values: &mut [f64], new: impl Fn(f64, f64) -> f64) {
+    let middle = values.len() / 2;
+    let (near, far) = values.split_at_mut(values.len() - middle);
     for (a, b) in near.iter_mut().zip(far.iter_mut().rev()) {
-        (*a, *b) = (*a - partial * *b, *b - partial * *a);
+        (*a, *b) = (new(*a, *b), new(*b, *a));
     }
     if near.len() > middle {
-        near[middle] -= partial * near[middle];
+        near[middle] = new(near[middle], near[middle]);
     }
-    weights.push(partial);
-    1.0 - partial * partial
+}
+
+/// Sum of the products of the first of one with the last of the other, and so on, of two lists of equal length. Four sums do not
+/// wait for each other.
+fn dot_reversed(forwards: &[f64], backwards: &[f64]) -> f64 {
+    let (mut forwards, mut backwards) = (forwards.chunks_exact(4), backwards.rchunks_exact(4));
+    let mut sums = [0.0; 4];
+    for (f, b) in forwards.by_ref().zip(backwards.by_ref()) {
+        for (i, sum) in sums.iter_mut().enumerate() {
+            *sum += f[i] * b[3 - i];
+        }
+    }
+    let rest = forwards.remainder().iter().zip(backwards.remainder().iter().rev());
+    sums.iter().sum::<f64>() + rest.map(|(f, b)| f * b).sum::<f64>()
 }
