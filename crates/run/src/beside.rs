@@ -29,10 +29,10 @@ pub fn intervals_of(record: &RunRecord, windows: &[&Interval]) -> Vec<WatchInter
 
 /// The bottlenecks in the intervals of a step; `None` without any.
 pub fn diagnose_step(intervals: &[WatchInterval]) -> Option<StepDiagnosis> {
-    let rules = Rules::embedded().ok()?;
     if intervals.is_empty() {
         return None;
     }
+    let rules = Rules::embedded().ok()?;
     let found = diagnose(&rules, intervals);
     Some(StepDiagnosis {
         over_s: found.over_s,
@@ -77,12 +77,14 @@ pub fn details_of(intervals: &[WatchInterval]) -> Option<ServerDetails> {
 
 /// The diagnosis of all measured windows of a run together; `None` without samples of the server's counters in them.
 pub fn diagnose_run(record: &RunRecord, now: OffsetDateTime) -> Option<Diagnosis> {
-    let rules = Rules::embedded().ok()?;
     let steps = 0..record.steps().len();
     let intervals: Vec<WatchInterval> =
         steps.flat_map(|step| intervals_of(record, &measured(record, step))).collect();
-    (!intervals.is_empty())
-        .then(|| Diagnosis { header: Header::of::<Diagnosis>(now), ..diagnose(&rules, &intervals) })
+    if intervals.is_empty() {
+        return None;
+    }
+    let rules = Rules::embedded().ok()?;
+    Some(Diagnosis { header: Header::of::<Diagnosis>(now), ..diagnose(&rules, &intervals) })
 }
 
 /// The sample without values that do not concern the loaded server: mydyno's idle session, and this host where the
