@@ -1,6 +1,6 @@
 //! Claims and the experiments that test them.
 
-use mydyno_judge::Claim;
+use mydyno_judge::{Claim, Claims};
 use mydyno_model::experiment::LeverLevel;
 use mydyno_model::experiment::definition::Definition;
 
@@ -42,6 +42,14 @@ pub fn unresolved(claim: &Claim, experiments: &Experiments) -> Vec<String> {
     missing.map(|level| format!("proof.levels: the experiment {name} turns {factor} to {level}")).collect()
 }
 
+/// Claims whose proof is this experiment and which it does not name.
+pub fn unnamed(experiment: &Experiment, claims: &Claims) -> Vec<String> {
+    let Definition { name, claims: named, .. } = &experiment.definition;
+    let of_proof = claims.iter().filter(|claim| claim.document.proof.experiment.as_ref() == Some(name));
+    let missing = of_proof.map(|claim| &claim.document.id).filter(|id| !named.contains(id));
+    missing.map(|id| format!("claims: the claim {id} has this experiment as its proof.experiment")).collect()
+}
+
 /// The values of a lever in both arms.
 fn levels(definition: &Definition, factor: &str) -> Vec<String> {
     let arms = [&definition.baseline.levers, &definition.treatment.levers];
@@ -51,8 +59,6 @@ fn levels(definition: &Definition, factor: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use mydyno_judge::Claims;
-
     use super::*;
 
     #[test]
@@ -74,6 +80,7 @@ mod tests {
     fn experiments_name_claims_that_name_them() {
         let (claims, experiments) = (Claims::embedded().unwrap(), Experiments::embedded().unwrap());
         for experiment in experiments.iter() {
+            assert_eq!(unnamed(experiment, &claims), [""; 0], "{}", experiment.file);
             for id in &experiment.definition.claims {
                 let claim = claims.find(id).unwrap();
                 let named = claim.document.proof.experiment.as_deref();

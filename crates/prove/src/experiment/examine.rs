@@ -1,7 +1,9 @@
 //! Examines an experiment: levers, levels, load, responses, extents and claims must resolve.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
+use mydyno_judge::Claims;
 use mydyno_levers::LeverSet;
 use mydyno_model::experiment::LeverLevel;
 use mydyno_model::experiment::definition::{Definition, LoadDefinition, Mode, Work};
@@ -18,6 +20,10 @@ use crate::{budget, curve, factorial, side, survival};
 
 /// Expected outcomes that may follow from the construction of an experiment, besides the identifiers of threats.
 const OUTCOMES: [&str; 4] = ["supported", "refuted", "not_testable_here", "client-bound"];
+
+/// The claims in the program, parsed once for all experiments: to parse them takes longer than to examine an experiment.
+static CLAIMS: LazyLock<Result<Claims, String>> =
+    LazyLock::new(|| Claims::embedded().map_err(|error| error.to_string()));
 
 /// All mistakes of an experiment.
 pub fn examine(experiment: &Experiment) -> Vec<Mistake> {
@@ -103,8 +109,8 @@ impl Examiner<'_> {
         if ids.is_empty() {
             return;
         }
-        match mydyno_judge::Claims::embedded() {
-            Err(error) => self.wrong("", error.to_string()),
+        match &*CLAIMS {
+            Err(error) => self.wrong("", error.clone()),
             Ok(claims) => {
                 for id in ids {
                     if let Err(error) = claims.find(&id) {

@@ -12,7 +12,7 @@ mod reading;
 mod wanted;
 
 pub use catalogue::{Experiment, Experiments};
-pub use claim::{of_claim, unresolved};
+pub use claim::{of_claim, unnamed, unresolved};
 pub use examine::examine;
 pub(crate) use extent::times;
 pub use load::{of_options, resolve};
