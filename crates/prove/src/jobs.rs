@@ -179,9 +179,14 @@ fn nameless(folder: &Path, name: &str) -> io::Result<File> {
 }
 
 #[cfg(test)]
+#[path = "../../../tests/until.rs"]
+mod until;
+
+#[cfg(test)]
 mod tests {
     use mydyno_wire::Endpoint;
 
+    use super::until::until;
     use super::*;
 
     fn job(work: Work) -> Job {
@@ -200,7 +205,13 @@ mod tests {
         };
         let jobs = [job(Work::FileCopy("4M".to_owned())), job(Work::CpuHog(1))];
         let (result, failures) = beside(&jobs, Role::Again, &around, || {
-            thread::sleep(Duration::from_millis(50));
+            // The copy's files have no name, but an open one shows the name that it had.
+            let path = folder.path().join("job-");
+            let is_job = |file: &Path| file.to_string_lossy().starts_with(&*path.to_string_lossy());
+            let open = || {
+                fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| fs::read_link(fd.ok()?.path()).ok())
+            };
+            until("the copy is at work", || open().any(|file| is_job(&file)));
             7
         });
         assert_eq!((result, failures), (7, vec![]));
@@ -213,7 +224,7 @@ mod tests {
         let folder = Path::new("/nowhere/at/all");
         let around = Surroundings { target: Some(&target), server: None, folder, settle: Duration::ZERO };
         let copy = Job { only: Some(Role::Treatment), ..job(Work::FileCopy("1M".to_owned())) };
-        let run = |arm| beside(std::slice::from_ref(&copy), arm, &around, || thread::sleep(LOOK * 4)).1;
+        let run = |arm| beside(std::slice::from_ref(&copy), arm, &around, || ()).1;
         assert_eq!(run(Role::Again), [""; 0]);
         assert!(run(Role::Treatment)[0].contains("file_copy 1M"), "{:?}", run(Role::Treatment));
     }
