@@ -1,11 +1,10 @@
 //! `mydyno prove`, `experiments`, `verdicts`: the machinery with short windows, never effects or times.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::fixture::{document, lines};
+use crate::fixture::{document, lines, until};
 use crate::home::Home;
 
 const SHORT: [&str; 7] =
@@ -167,12 +166,8 @@ fn an_interrupted_experiment_goes_on_with_the_next_block_of_its_table() {
     let out_option = format!("--out={}", out.display());
     let args = [&["prove", "sync-delay", &out_option], &SHORT[..]].concat();
     let mut child = home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
     let lines = || std::fs::read_to_string(out.join("slices.jsonl")).map_or(0, |text| text.lines().count());
-    while lines() < 5 {
-        assert!(Instant::now() < deadline, "no block was measured in 60 s");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("a block is measured", || lines() >= 5);
     // SAFETY: a signal to a child of this test that was not waited for.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -245,6 +240,14 @@ fn experiments_are_listed_explained_and_examined() {
     let own = folder.display().to_string();
     assert_eq!(home.end(&["experiments", "--check", &own]).status, 0);
     assert_eq!(home.end(&["experiments", "flush", "--experiments", &own]).status, 0);
+    // The claim on transparent huge pages names the experiment `thp` as its proof, so that one names the claim.
+    let thp = std::fs::read_to_string(crate::house::root().join("experiments/thp.toml")).unwrap();
+    let thp = thp.replace("claims = [\"transparent-huge-pages\"]\n", "");
+    std::fs::write(folder.join("thp.toml"), thp).unwrap();
+    let one_way = home.end(&["experiments", "--check", &own]);
+    assert_eq!(one_way.status, 1);
+    assert!(one_way.stdout.contains("thp.toml: claims: the claim transparent-huge-pages"), "{one_way:?}");
+    std::fs::remove_file(folder.join("thp.toml")).unwrap();
     std::fs::write(folder.join("flush.toml"), IN_PLACE.replace("[quick]", "[quikc]")).unwrap();
     let bad = home.end(&["experiments", "--check", &own]);
     assert_eq!(bad.status, 1);

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use mydyno_judge::Claims;
 use mydyno_model::catalogue::ExperimentList;
 use mydyno_model::experiment::definition::{Definition, Extent};
 use mydyno_model::{Document, Header, text};
-use mydyno_prove::experiment::{Experiment, Experiments};
+use mydyno_prove::experiment::{Experiment, Experiments, unnamed};
 use serde_json::Map;
 use time::OffsetDateTime;
 
@@ -24,7 +25,7 @@ pub struct Args {
     /// Folder with your own experiments, which replace those with the same name.
     #[arg(long, value_name = "DIR", conflicts_with = "check")]
     pub experiments: Option<PathBuf>,
-    /// Check a folder of experiments: format, levers and their levels, load, claims, extents.
+    /// Check a folder of experiments: format, levers and their levels, load, extents, and the claims in both directions.
     #[arg(long, value_name = "DIR", conflicts_with = "name")]
     pub check: Option<PathBuf>,
 }
@@ -91,12 +92,15 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
 
 fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
     let files = files(folder)?;
+    let claims = Claims::embedded().map_err(|e| Failure::environment(e.to_string()))?;
     let mut bad = 0;
     for (file, text) in &files {
-        if let Err(mistakes) = Experiment::read(file, text) {
-            bad += 1;
-            mistakes.iter().for_each(|mistake| ui.out(&text::line(&mistake.to_string())));
-        }
+        let mistakes: Vec<String> = match Experiment::read(file, text) {
+            Err(mistakes) => mistakes.iter().map(ToString::to_string).collect(),
+            Ok(read) => unnamed(&read, &claims).into_iter().map(|id| format!("{file}: {id}")).collect(),
+        };
+        bad += usize::from(!mistakes.is_empty());
+        mistakes.iter().for_each(|mistake| ui.out(&text::line(mistake)));
     }
     ui.out(&format!("{} experiments, {bad} with mistakes", files.len()));
     Ok(if bad == 0 { Status::Fine } else { Status::Bad })
