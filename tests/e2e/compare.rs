@@ -1,7 +1,6 @@
 //! `mydyno compare`: verdicts that follow from construction, and what stays when it is ended.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -129,13 +128,9 @@ fn an_interrupt_keeps_the_slices_and_ends_all_servers() {
     let out_option = format!("--out={}", out.display());
     let args = [&SHORT[..], &["--treatment=sync_binlog=1", &out_option]].concat();
     let mut child = home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
     let measured =
         || std::fs::read_to_string(out.join("slices.jsonl")).is_ok_and(|text| text.lines().count() >= 2);
-    while !measured() {
-        assert!(Instant::now() < deadline, "no slice was measured in 60 s");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("two slices are measured", measured);
     // SAFETY: a signal to a child of this test that was not waited for.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::fixture::Ended;
+use crate::fixture::{Ended, until};
 use crate::home::Home;
 
 /// A program and the verb that takes its place.
@@ -256,13 +256,9 @@ fn passwords_are_removed_from_the_arguments_that_others_see() {
         let mut child = home.start(&[words, &[&given]].concat());
         let cmdline = format!("/proc/{}/cmdline", child.id());
         let hidden = || std::fs::read_to_string(&cmdline).is_ok_and(|line| line.contains("xxxxxxxxxxx"));
-        let shown = (0..200).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            hidden()
-        });
+        until(&given, hidden);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(shown, "{given}");
     }
 }
 

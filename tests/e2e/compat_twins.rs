@@ -163,7 +163,7 @@ fn a_twin_drives_many_connections_by_few_threads_and_only_in_the_place_of_a_bund
     let scene = Scene::new();
     scene.lay_tables("");
     let most_threads = |engine: &str| {
-        let line = format!("oltp_point_select --table-size=60 --threads=40 --time=2 {engine} run");
+        let line = format!("oltp_point_select --table-size=60 --threads=40 --time=1 {engine} run");
         let mut child = scene.home.start(&scene.words(&line));
         // Its child is a session of its own, where sessions share the CPUs.
         let tasks_of = |pid: u32| std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use mydyno_facts::catalogue::unit_of;
 use mydyno_judge::{Claims, judge};
@@ -17,6 +16,7 @@ use mydyno_wire::{Client, ConnectOptions, Endpoint};
 use crate::audit::statements;
 use crate::engine::{ENGINES, Engine, wanted};
 use crate::engines_remedies::{Tried, try_all};
+use crate::fixture::until;
 use crate::home::Home;
 use crate::house::root;
 
@@ -193,11 +193,9 @@ fn an_idle_replica_runs_no_statement_and_what_was_persisted_is_told_by_the_serve
             client.execute(statement).unwrap();
         }
         let applier = "SELECT COALESCE(MAX(TIME), 0) FROM information_schema.PROCESSLIST WHERE USER = 'system user' AND COMMAND = 'Query'";
-        let patience = Instant::now() + Duration::from_secs(60);
-        while client.query(applier).unwrap().text(0, 0).unwrap().parse::<u64>().unwrap() < 2 {
-            assert!(Instant::now() < patience, "{name}: no applier is shown as a statement");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        until(&format!("{name}: an applier is shown as a statement"), || {
+            client.query(applier).unwrap().text(0, 0).unwrap().parse::<u64>().unwrap() >= 2
+        });
         let socket = engine.socket().display().to_string();
         let args = [
             "audit",

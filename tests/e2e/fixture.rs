@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::home::Home;
+pub use crate::until::until;
 
 impl Home {
     /// Runs the binary to its end.
@@ -94,15 +94,6 @@ impl Server<'_> {
     pub fn bench<'b>(&'b self, workload: &'b str, rest: &[&'b str]) -> Vec<&'b str> {
         let target = ["bench", workload, "--dsn", self.text("dsn")];
         target.into_iter().chain(rest.iter().copied()).collect()
-    }
-}
-
-/// Polls until something holds.
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

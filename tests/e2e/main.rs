@@ -74,6 +74,8 @@ mod ssh;
 mod surroundings;
 mod tpcc;
 mod tpcc_lint;
+#[path = "../until.rs"]
+mod until;
 mod unusable;
 mod usage;
 mod watch;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::home::Home;
+use crate::until::{found, until};
 
 const SHORT: [&str; 6] = ["--time", "200ms", "--warmup", "5ms", "--rounds", "2"];
 
@@ -143,11 +144,10 @@ fn a_setting_of_the_host_holds_during_a_probe_and_is_as_before_after_it() {
     assert_eq!(report["parameters"]["levers"][0], lever.as_str());
     assert_eq!((now(), home.lasting_traces()), (before.clone(), vec![]));
     let mut child = home.spawn(&["probe", "clock", "--time", "1h", "--lever", &lever, "--allow-host-change"]);
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while now() == before {
-        assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none());
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    until("the lever is turned", || {
+        assert!(child.try_wait().unwrap().is_none());
+        now() != before
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     home.fine(&["host", "restore"]);
@@ -258,14 +258,13 @@ fn the_process_that_allocates_ends_with_a_probe_that_was_killed() {
     let home = Home::new();
     let args = ["probe", "malloc", "--sizes", "256K", "--threads", "1", "--time", "1h", "--rounds", "1"];
     let mut probe = home.spawn(&args);
-    let deadline = Instant::now() + Duration::from_secs(60);
     let children = format!("/proc/{0}/task/{0}/children", probe.id());
     let measures = |pid: &str| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&words).contains("malloc-child")
     };
-    let child = loop {
-        let found = fs::read_to_string(&children).unwrap();
+    let child = found("a child at work", || {
+        let children = fs::read_to_string(&children).unwrap();
         // The child registers its parent with the kernel before anything else, so one that has run for a moment has
         // done so.
         let at_work = |pid: &&str| {
@@ -274,14 +273,11 @@ fn the_process_that_allocates_ends_with_a_probe_that_was_killed() {
                 stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(11)?.parse::<u64>().ok());
             measures(pid) && ticks.is_some_and(|ticks| ticks > 10)
         };
-        if let Some(pid) = found.split_whitespace().find(at_work) {
-            break pid.to_owned();
-        }
-        assert!(Instant::now() < deadline, "nothing was started");
-        std::thread::sleep(Duration::from_millis(5));
-    };
+        children.split_whitespace().find(at_work).map(str::to_owned)
+    });
     probe.kill().unwrap();
     probe.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
     while measures(&child) {
         if Instant::now() > deadline {
             // SAFETY: signals the process that this test has seen start, and that still has its command line.
@@ -294,11 +290,7 @@ fn the_process_that_allocates_ends_with_a_probe_that_was_killed() {
 
 /// Waits until a probe has made its folder.
 fn wait_for_folder(folder: &Path) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while left_in(folder).is_empty() {
-        assert!(Instant::now() < deadline, "no folder was made");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("a folder", || !left_in(folder).is_empty());
 }
 
 #[test]
@@ -353,17 +345,17 @@ fn the_disks_of_a_probe_that_was_killed_are_unmounted_and_removed_by_host_restor
     // While the first disk is made, when some are there, and while it measures on all of them.
     for disks in [0, 2, 4] {
         let mut child = home.command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while left_in(&folder).is_empty() || within("/proc/self/mountinfo") < disks {
-            if child.try_wait().unwrap().is_some() {
-                let reported = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
-                let lacks = ["loop", "mkfs", "/proc/filesystems", "root"];
-                assert!(lacks.iter().any(|lack| reported.contains(lack)), "{reported}");
-                println!("not tested: {reported}");
-                return;
-            }
-            assert!(Instant::now() < deadline, "there are no {disks} disks");
-            std::thread::sleep(Duration::from_millis(2));
+        let ended = found(&format!("{disks} disks"), || {
+            let ended = child.try_wait().unwrap().is_some();
+            let there = || !left_in(&folder).is_empty() && within("/proc/self/mountinfo") >= disks;
+            (ended || there()).then_some(ended)
+        });
+        if ended {
+            let reported = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+            let lacks = ["loop", "mkfs", "/proc/filesystems", "root"];
+            assert!(lacks.iter().any(|lack| reported.contains(lack)), "{reported}");
+            println!("not tested: {reported}");
+            return;
         }
         child.kill().unwrap();
         child.wait().unwrap();

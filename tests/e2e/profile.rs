@@ -4,13 +4,16 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::fixture::{Server, until};
 use crate::home::Home;
 
 /// A profile beside a load; `None`, with a word, where the kernel does not permit it.
-fn profile(home: &Home, load: &[&str], args: &[&str]) -> Option<Value> {
+fn profile(home: &Home, server: &Server<'_>, load: &[&str], args: &[&str]) -> Option<Value> {
+    let executed = || server.counter("Com_stmt_execute");
+    let before = executed();
     let mut load = home
         .spawn(&[&["bench"], load, &["--time", "1m", "--warmup", "0s", "--quiet", "--allow-load"]].concat());
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    until("the load is at work", || executed() > before + 1_000);
     let output = home.run(&[&["watch", "--profile=3s", "--json", "--quiet"], args].concat());
     crate::fixture::signal(i32::try_from(load.id()).unwrap(), libc::SIGINT);
     load.wait().unwrap();
@@ -46,7 +49,9 @@ fn a_hot_row_and_a_synced_log_are_where_the_time_goes_and_shares_sum_to_one() {
     let waits = home.path().join("waits.folded");
     let args =
         ["--dsn", dsn, "--folded", folded.to_str().unwrap(), "--folded-waits", waits.to_str().unwrap()];
-    let Some(hot) = profile(&home, &["hot_row", "--dsn", dsn, "--connections", "16"], &args) else { return };
+    let Some(hot) = profile(&home, &server, &["hot_row", "--dsn", dsn, "--connections", "16"], &args) else {
+        return;
+    };
     assert_eq!(hot["schema"], "mydyno.profile/1");
     assert_eq!(hot["pid"].as_u64(), u64::try_from(server.pid()).ok());
     let classes = hot["budget"]["classes"].as_array().unwrap();
@@ -87,9 +92,9 @@ fn a_hot_row_and_a_synced_log_are_where_the_time_goes_and_shares_sum_to_one() {
     assert!(wrong.contains("--baseline"), "{wrong}");
 
     let update = ["oltp_update_non_index", "--dsn", dsn, "--connections", "4"];
-    let unsynced = profile(&home, &update, &["--dsn", dsn]).unwrap();
+    let unsynced = profile(&home, &server, &update, &["--dsn", dsn]).unwrap();
     server.sql("SET GLOBAL innodb_flush_log_at_trx_commit=1");
-    let synced = profile(&home, &update, &["--dsn", dsn]).unwrap();
+    let synced = profile(&home, &server, &update, &["--dsn", dsn]).unwrap();
     assert!(share(&unsynced, "redo-sync") < 0.05, "{unsynced}");
     assert!(share_of_waits(&synced, "redo-sync") > 0.5, "{synced}");
     assert!(share_of_waits(&synced, "row-lock") < 0.3, "{synced}");
