@@ -33,6 +33,7 @@ pub mod text;
 pub mod tpcc;
 pub mod tpcc_lint;
 pub mod units;
+mod value_name;
 pub mod warning;
 pub mod watch;
 pub mod work;

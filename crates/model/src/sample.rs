@@ -4,6 +4,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::value_name::ValueName;
+
 /// One line of `observe.jsonl.zst`. A key frame holds every value; the lines after it hold the values that changed.
 ///
 /// Names begin with the source and end with the unit: `host.cpu.steal_s`, `host.swap.out_pages`, `host.disk.vda.write_bytes`,
@@ -32,7 +34,7 @@ pub struct Sample {
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub key: bool,
     /// Values by name.
-    pub values: IndexMap<String, f64>,
+    pub values: IndexMap<ValueName, f64>,
     /// Texts of statements, without their literals, by the digests that names of values contain. A key frame holds all of them.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
     pub texts: IndexMap<String, String>,
@@ -56,7 +58,8 @@ impl Sample {
             .filter(|(name, value)| before.values.get(*name) != Some(value))
             .map(|(name, value)| (name.clone(), *value))
             .collect();
-        let gone = before.values.keys().filter(|name| !self.values.contains_key(*name)).cloned().collect();
+        let gone = before.values.keys().filter(|name| !self.values.contains_key(*name));
+        let gone = gone.map(|name| (**name).to_owned()).collect();
         let texts = self.texts.iter().filter(|(digest, text)| before.texts.get(*digest) != Some(text));
         let texts = texts.map(|(digest, text)| (digest.clone(), text.clone())).collect();
         Self { key: false, values, gone, texts, ..*self }
@@ -68,11 +71,15 @@ impl Sample {
         if let (false, Some(before)) = (self.key, before) {
             let mut values = before.values.clone();
             values.extend(self.values);
-            values.retain(|name, _| !self.gone.contains(name));
+            values.retain(|name, _| !self.gone.iter().any(|gone| **gone == **name));
             self.values = values;
             let mut texts = before.texts.clone();
             texts.extend(self.texts);
             self.texts = texts;
+        } else if let Some(before) = before {
+            // The same names, so that each is in memory once.
+            let known = |name| before.values.get_key_value(&name).map_or(name, |(known, _)| known.clone());
+            self.values = self.values.into_iter().map(|(name, value)| (known(name), value)).collect();
         }
         // A damaged file must not exhaust memory: each frame holds all texts.
         self.texts.retain(|digest, text| digest.len() + text.len() <= LONGEST_TEXT);
@@ -92,7 +99,7 @@ mod tests {
             at_s: 1.0,
             took_s: 0.001,
             key: true,
-            values: values.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect(),
+            values: values.iter().map(|(n, v)| ((*n).into(), *v)).collect(),
             ..Sample::default()
         }
     }
@@ -104,6 +111,23 @@ mod tests {
         let delta = after.delta_from(&before);
         assert_eq!(delta.values.len(), 2);
         assert_eq!(delta.onto(Some(&before)), after);
+    }
+
+    #[test]
+    fn frames_share_the_names_of_their_values() {
+        let before = sample(&[("a", 1.0), ("b", 2.0)]);
+        let delta = Sample { key: false, ..sample(&[("b", 3.0)]) };
+        for after in [delta, sample(&[("a", 1.0), ("b", 3.0)])] {
+            let frame = after.onto(Some(&before));
+            assert_eq!(frame.values.len(), 2);
+            assert!(
+                frame
+                    .values
+                    .keys()
+                    .zip(before.values.keys())
+                    .all(|(one, other)| std::ptr::eq(&**one, &**other))
+            );
+        }
     }
 
     #[test]

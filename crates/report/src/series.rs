@@ -167,7 +167,7 @@ pub fn rates(samples: &[Sample], counters: &[String]) -> Vec<Reading> {
     if counters.is_empty() {
         return Vec::new();
     }
-    let sum = |s: &Sample| counters.iter().map(|c| s.values.get(c).copied()).sum::<Option<f64>>();
+    let sum = |s: &Sample| counters.iter().map(|c| s.values.get(c.as_str()).copied()).sum::<Option<f64>>();
     let single: Vec<Reading> = samples
         .windows(2)
         .map(|pair| {

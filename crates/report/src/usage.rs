@@ -140,8 +140,8 @@ mod tests {
                 .iter()
                 .flat_map(|(what, v)| {
                     [
-                        (format!("host.disk.vda.{what}"), v * scale),
-                        (format!("host.disk.vdb.{what}"), v * scale / 2.0),
+                        (format!("host.disk.vda.{what}").into(), v * scale),
+                        (format!("host.disk.vdb.{what}").into(), v * scale / 2.0),
                     ]
                 })
                 .collect(),

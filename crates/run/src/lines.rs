@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn small_deltas_upon_a_large_frame_stay_within_bounds() {
         let sample = |at_s: f64, key, values| Sample { at_s, key, values, ..Sample::default() };
-        let large = (0..20_000).map(|n| (format!("v{n}"), 1.0)).collect();
+        let large = (0..20_000).map(|n| (format!("v{n}").into(), 1.0)).collect();
         let deltas = (1..5_000).map(|n| sample(f64::from(n), false, indexmap::IndexMap::new()));
         let samples = std::iter::once(sample(0.0, true, large)).chain(deltas).collect();
         let mut damage = Vec::new();

@@ -33,7 +33,7 @@ fn main() {
             println!("{id} = {} {} [{}] {:?}", fact.value, fact.unit, fact.source, fact.status);
         }
         for (name, value) in &last.values {
-            println!("{name} {value}");
+            println!("{} {value}", &**name);
         }
     }
 }

@@ -82,7 +82,10 @@ mod tests {
         ];
         assert_eq!(values.numbers.len(), expected.len());
         for (name, value) in expected {
-            assert!((values.numbers[&format!("host.disk.vda.{name}")] - value).abs() < 1e-9, "{name}");
+            assert!(
+                (values.numbers[format!("host.disk.vda.{name}").as_str()] - value).abs() < 1e-9,
+                "{name}"
+            );
         }
     }
 

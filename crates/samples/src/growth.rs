@@ -86,7 +86,7 @@ pub fn events(before: &Sample, after: &Sample) -> Vec<CounterEvent> {
             Growth::Wrapped(_) | Growth::Restarted => !may_fall(name),
             Growth::Vanished | Growth::Appeared => true,
         })
-        .map(|(name, change)| CounterEvent { at_s: after.at_s, name: name.clone(), change })
+        .map(|(name, change)| CounterEvent { at_s: after.at_s, name: (**name).to_owned(), change })
         .collect()
 }
 
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     fn sample(at_s: f64, values: &[(&str, f64)]) -> Sample {
-        let values = values.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
+        let values = values.iter().map(|(n, v)| ((*n).into(), *v)).collect();
         Sample { at_s, key: true, values, ..Sample::default() }
     }
 

@@ -172,7 +172,7 @@ mod tests {
     fn read(parse: impl Fn(&mut Values)) -> Vec<(String, f64)> {
         let mut values = Values::default();
         parse(&mut values);
-        values.numbers.into_iter().collect()
+        values.numbers.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
     }
 
     fn of<'a>(values: &'a [(String, f64)], name: &str) -> Option<&'a f64> {

@@ -333,7 +333,7 @@ mod tests {
     fn read(mut counters: impl Counters) -> Vec<(String, f64)> {
         let mut values = Values::default();
         counters.read(&mut values);
-        values.numbers.into_iter().collect()
+        values.numbers.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
     }
 
     fn expected(values: &[(&str, f64)]) -> Vec<(String, f64)> {
@@ -410,7 +410,8 @@ mod tests {
         let mut threads = Threads::of(&source, &ServerPid::new(Some(42)));
         let mut values = Values::default();
         threads.read(&mut values);
-        let found: Vec<(String, f64)> = values.numbers.into_iter().collect();
+        let found: Vec<(String, f64)> =
+            values.numbers.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
         let wanted =
             [("server.threads.run_s", 2.0), ("server.threads.wait_s", 0.75), ("server.threads.slices", 15.0)];
         assert_eq!(found, expected(&wanted));

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     fn sample(at_s: f64, values: &[(&str, f64)]) -> Sample {
-        let values = values.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
+        let values = values.iter().map(|(n, v)| ((*n).into(), *v)).collect();
         Sample { at_s, key: true, values, ..Sample::default() }
     }
 
@@ -283,9 +283,9 @@ mod tests {
     #[test]
     fn a_counter_that_fell_or_is_missing_gives_no_rate() {
         let (before, mut after) = pair();
-        after.values.insert("host.swap.in_pages".to_owned(), -1.0);
+        after.values.insert("host.swap.in_pages".into(), -1.0);
         after.values.shift_remove("server.cpu.user_s");
-        after.values.insert("host.cpu.user_s".to_owned(), 0.0);
+        after.values.insert("host.cpu.user_s".into(), 0.0);
         let rates = Rates::between(&before, &after);
         assert_eq!((rates.swap_in_pages_per_s, rates.server_cpus, rates.busy_share), (None, None, None));
     }
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn idle_time_that_goes_back_a_little_counts_as_none() {
         let (before, mut after) = pair();
-        after.values.insert("host.cpu.iowait_s".to_owned(), 1.99);
+        after.values.insert("host.cpu.iowait_s".into(), 1.99);
         let rates = Rates::between(&before, &after);
         near(rates.iowait_share, 0.0);
         near(rates.busy_share, 2.1 / 3.7);

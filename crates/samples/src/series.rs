@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn sample(at_s: f64, values: &[(&str, f64)]) -> Sample {
-        let values = values.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
+        let values = values.iter().map(|(n, v)| ((*n).into(), *v)).collect();
         Sample { at_s, key: true, values, ..Sample::default() }
     }
 
@@ -253,7 +253,7 @@ mod tests {
         remote.iter_mut().for_each(|sample| _ = sample.values.shift_remove("server.pid_now"));
         assert_eq!(kinds(remote), [vec![ServerRestarted]]);
         let mut slow = vec![up(1.0, 5.0, 9.0, 1.0, 1.0), up(2.0, 5.0, 9.0, 1.0, 1.0)];
-        slow[1].values.insert("observe.server.at_s".to_owned(), 1.0);
+        slow[1].values.insert("observe.server.at_s".into(), 1.0);
         assert_eq!(kinds(slow), [vec![ServerSlow]]);
         let reset = vec![up(1.0, 5.0, 9.0, 100.0, 1.0), up(2.0, 5.0, 10.0, 3.0, 1.0)];
         assert_eq!(kinds(reset), [vec![CountersReset]]);

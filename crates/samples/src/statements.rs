@@ -184,7 +184,7 @@ mod tests {
             ],
         );
         let (values, _) = read(Scripted::always(answer), status);
-        let found: Vec<(&str, f64)> = values.numbers.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+        let found: Vec<(&str, f64)> = values.numbers.iter().map(|(n, v)| (&**n, *v)).collect();
         assert_eq!(
             found,
             [("server.status.questions", 42.0), ("server.status.innodb_row_lock_time_avg", 0.5)]
@@ -219,7 +219,7 @@ mod tests {
             ("replicas", 1.0),
             ("oldest_s", 12.0),
         ] {
-            assert_eq!(values.numbers[&format!("server.sessions.{name}_now")], value, "{name}");
+            assert_eq!(values.numbers[format!("server.sessions.{name}_now").as_str()], value, "{name}");
         }
     }
 
@@ -245,7 +245,7 @@ mod tests {
         );
         for answer in [mysql, mariadb] {
             let (values, _) = read(Scripted::always(answer), innodb_metrics);
-            let found: Vec<(&str, f64)> = values.numbers.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+            let found: Vec<(&str, f64)> = values.numbers.iter().map(|(n, v)| (&**n, *v)).collect();
             assert_eq!(found, [("server.innodb.history_length_now", 77.0)]);
         }
     }

@@ -1,11 +1,12 @@
 //! Values of one sample, and the units of their sources.
 
 use indexmap::IndexMap;
+use mydyno_model::sample::ValueName;
 
 /// Values of one sample by name, in the order in which they are read, and the texts of statements by digest.
 #[derive(Debug, Default, Clone)]
 pub struct Values {
-    pub(crate) numbers: IndexMap<String, f64>,
+    pub(crate) numbers: IndexMap<ValueName, f64>,
     pub(crate) texts: IndexMap<String, String>,
 }
 
@@ -13,7 +14,7 @@ impl Values {
     /// Sets a value; one that is not finite is left out.
     pub fn set(&mut self, name: &str, value: f64) {
         if value.is_finite() {
-            self.numbers.insert(name.to_owned(), value);
+            self.numbers.insert(name.into(), value);
         }
     }
 

@@ -49,7 +49,7 @@ mod tests {
         );
         let (values, ended) = read(Scripted::always(answer), waits);
         assert_eq!(ended, Ok(()));
-        let found: Vec<(&str, f64)> = values.numbers.iter().map(|(n, v)| (n.as_str(), *v)).collect();
+        let found: Vec<(&str, f64)> = values.numbers.iter().map(|(n, v)| (&**n, *v)).collect();
         assert_eq!(
             found,
             [

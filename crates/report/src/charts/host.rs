@@ -101,7 +101,7 @@ fn disk(run: RunView<'_>) -> Option<Chart> {
     let moved = |name: &String| -> f64 {
         let growth = |end: &str| {
             let counter = format!("host.disk.{name}.{end}");
-            last.values.get(&counter).zip(first.values.get(&counter)).map_or(0.0, |(b, a)| b - a)
+            last.values.get(&*counter).zip(first.values.get(&*counter)).map_or(0.0, |(b, a)| b - a)
         };
         growth("read_bytes") + growth("write_bytes")
     };

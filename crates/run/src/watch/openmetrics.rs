@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn sample(values: &[(&str, f64)]) -> Sample {
-        let values = values.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
+        let values = values.iter().map(|(n, v)| ((*n).into(), *v)).collect();
         Sample { at_s: 1.0, key: true, values, ..Sample::default() }
     }
 

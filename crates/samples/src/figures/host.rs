@@ -78,7 +78,7 @@ pub fn add(to: &mut Figures<'_>) {
 /// Interrupts and softirqs of all CPUs.
 fn interrupts(to: &mut Figures<'_>) {
     let all = |to: &Figures<'_>, start: &str| {
-        let names: Vec<&str> = to.after.values.keys().map(String::as_str).collect();
+        let names: Vec<&str> = to.after.values.keys().map(|name| &**name).collect();
         let names: Vec<&str> = names.into_iter().filter(|name| name.starts_with(start)).collect();
         to.sum_per_s(&names)
     };

@@ -3,7 +3,7 @@ use mydyno_model::watch::StatementFigures;
 use super::*;
 
 fn sample(at_s: f64, values: &[(&str, f64)]) -> Sample {
-    let values = values.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
+    let values = values.iter().map(|(n, v)| ((*n).into(), *v)).collect();
     Sample { at_s, key: true, values, ..Sample::default() }
 }
 
@@ -71,19 +71,19 @@ fn rates_of_the_server_are_over_the_time_between_its_own_readings() {
 #[test]
 fn a_server_that_was_not_read_anew_has_no_figures() {
     let (before, mut after) = (server(0.0), server(1.0));
-    after.values.insert("observe.server.at_s".to_owned(), 10.1);
+    after.values.insert("observe.server.at_s".into(), 10.1);
     assert!(figures(&before, &after).is_empty());
     let mut gone = sample(12.0, &[("observe.server.at_s", 12.6)]);
     assert!(figures(&before, &gone).is_empty());
-    gone.values.insert("host.load.running_now".to_owned(), 3.0);
+    gone.values.insert("host.load.running_now".into(), 3.0);
     near(&figures(&before, &gone), "host.load.running", 2.0);
 }
 
 #[test]
 fn a_counter_that_fell_gives_no_rate() {
     let (before, mut after) = (server(1.0), server(2.0));
-    after.values.insert("server.status.questions".to_owned(), 3.0);
-    after.values.insert("server.status.com_rollback".to_owned(), 3.0);
+    after.values.insert("server.status.questions".into(), 3.0);
+    after.values.insert("server.status.com_rollback".into(), 3.0);
     let found = figures(&before, &after);
     for name in ["server.questions_per_s", "server.transactions_per_s"] {
         assert!(!found.contains_key(name), "{found:?}");
@@ -183,7 +183,7 @@ fn a_server_without_counters_of_its_log_has_its_checkpoint_age_in_the_text() {
     }
     // Not read anew in the next interval.
     let mut later = at(7.0, 1.0);
-    later.values.insert("observe.innodb_status.at_s".to_owned(), 6.0);
+    later.values.insert("observe.innodb_status.at_s".into(), 6.0);
     assert!(figures(&at(6.0, 1.0), &later).is_empty());
 }
 
@@ -257,7 +257,7 @@ fn statements_have_means_a_schema_and_a_text() {
             ("tmp_disk_tables", 0.0),
             ("errors", 20.0 * k),
         ] {
-            found.values.insert(name(what), value);
+            found.values.insert(name(what).into(), value);
         }
         found.texts.insert("e19033140a2ee399@my.db".to_owned(), "SELECT ?".to_owned());
         found

@@ -5,8 +5,8 @@ use crate::scripted::{Scripted, read, table};
 fn parsed(text: &str) -> Vec<(String, f64)> {
     let mut values = Values::default();
     parse(text, &mut values);
-    let bare = |name: String| name.trim_start_matches("server.innodb_status.").to_owned();
-    let mut found: Vec<(String, f64)> = values.numbers.into_iter().map(|(n, v)| (bare(n), v)).collect();
+    let bare = |name: &str| name.trim_start_matches("server.innodb_status.").to_owned();
+    let mut found: Vec<(String, f64)> = values.numbers.into_iter().map(|(n, v)| (bare(&n), v)).collect();
     found.sort_by(|(a, _), (b, _)| a.cmp(b));
     found
 }

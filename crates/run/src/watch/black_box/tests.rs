@@ -20,7 +20,7 @@ fn sample(at_s: f64, flushes: f64) -> Sample {
         ("host.disk.vda.flush_s", flushes),
         ("host.disk.vda.io_s", 0.1 * at_s),
     ];
-    let values = values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    let values = values.iter().map(|(name, value)| ((*name).into(), *value)).collect();
     Sample { at_s, key: true, values, ..Sample::default() }
 }
 
