@@ -4,16 +4,15 @@
 //! Needs Linux 6.1: one thread submits, and completions are worked off only when it asks for them, so that answers
 //! do not interrupt it.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use io_uring::types::{BufRingEntry, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
+use mydyno_linux::calls::mapping::Mapping;
 
 use crate::clock::{Clock, MonotonicClock};
 
@@ -101,7 +100,7 @@ impl Ring {
             .setup_cqsize(completions as u32)
             .build(SUBMISSIONS)?;
         let count = (connections * 2).clamp(*BUFFERS.start(), *BUFFERS.end()).next_power_of_two();
-        let buffers = Buffers::new(count);
+        let buffers = Buffers::new(count)?;
         // SAFETY: the entries are page-aligned, of this number, and outlive the ring.
         unsafe {
             io.submitter().register_buf_ring_with_flags(buffers.entries_address(), count as u16, GROUP, 0)?
@@ -387,7 +386,7 @@ fn read(data: u64) -> (u64, u32, usize) {
 
 /// Memory that the kernel fills with what arrives: a ring of entries that say which buffers are free, and the buffers.
 struct Buffers {
-    memory: NonNull<u8>,
+    memory: Mapping,
     count: usize,
     /// Buffers in use: the first ones.
     used: Cell<usize>,
@@ -396,22 +395,12 @@ struct Buffers {
 }
 
 impl Buffers {
-    const PAGE: usize = 4096;
-
-    fn layout(count: usize) -> Layout {
-        let bytes = count * (size_of::<BufRingEntry>() + BUFFER_BYTES);
-        // The count is a power of two below 2^13, so this cannot overflow.
-        Layout::from_size_align(bytes, Self::PAGE).unwrap_or(Layout::new::<[u8; 4096]>())
-    }
-
-    fn new(count: usize) -> Self {
-        let layout = Self::layout(count);
-        // SAFETY: the layout is not empty.
-        let memory = unsafe { alloc_zeroed(layout) };
-        let memory = NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout));
+    /// So many buffers. A mapping has only the pages that are written to, the heap would write zeros to all of them.
+    fn new(count: usize) -> io::Result<Self> {
+        let memory = Mapping::anonymous(count * (size_of::<BufRingEntry>() + BUFFER_BYTES), false)?;
         let buffers = Self { memory, count, used: Cell::new(0), tail: Cell::new(0) };
         buffers.use_first(FIRST_BUFFERS);
-        buffers
+        Ok(buffers)
     }
 
     /// Doubles the number of buffers in use, as far as there are some.
@@ -428,14 +417,14 @@ impl Buffers {
     }
 
     fn entries_address(&self) -> u64 {
-        self.memory.as_ptr() as u64
+        self.memory.address() as u64
     }
 
     /// Where a buffer begins.
     fn place(&self, buffer: u16) -> *mut u8 {
         let entries = self.count * size_of::<BufRingEntry>();
         // SAFETY: buffers are numbered below the count, and all lie in this memory.
-        unsafe { self.memory.as_ptr().add(entries + usize::from(buffer) % self.count * BUFFER_BYTES) }
+        unsafe { self.memory.address().add(entries + usize::from(buffer) % self.count * BUFFER_BYTES) }
     }
 
     /// The content of a buffer.
@@ -450,7 +439,7 @@ impl Buffers {
     /// Lets the kernel fill a buffer again.
     fn give_back(&self, buffer: u16) {
         let tail = self.tail.get();
-        let entries = self.memory.as_ptr().cast::<BufRingEntry>();
+        let entries = self.memory.address().cast::<BufRingEntry>();
         let slot = usize::from(tail) & (self.count - 1);
         // SAFETY: the slot lies in the ring, which is aligned for entries and valid for as long as this; the kernel does not read a
         // slot before the tail has passed it. The tail's field is never written through `entry`.
@@ -464,13 +453,6 @@ impl Buffers {
         // SAFETY: the tail lies in the first entry, aligned for its two bytes; the kernel reads it atomically.
         let shared = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(entries).cast_mut()) };
         shared.store(self.tail.get(), Ordering::Release);
-    }
-}
-
-impl Drop for Buffers {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout by `new`.
-        unsafe { dealloc(self.memory.as_ptr(), Self::layout(self.count)) };
     }
 }
 
