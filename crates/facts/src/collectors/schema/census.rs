@@ -116,6 +116,11 @@ impl Census {
         self.conflicts.extend(references.conflicts().into_iter().take(room));
     }
 
+    /// Lists a table of another engine to be opened before others.
+    pub fn other_engine(&mut self, schema: &str, table: &str) {
+        self.look_again(1, schema, table);
+    }
+
     fn look_again(&mut self, rank: u8, schema: &str, table: &str) {
         if self.again.len() < AGAIN || rank == 0 {
             self.again.insert((rank, schema.to_owned(), table.to_owned()));

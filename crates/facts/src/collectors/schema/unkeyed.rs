@@ -141,7 +141,7 @@ fn unquotable(row: &Row) -> Missing {
 
 /// Decodes a name from InnoDB's dictionary or a file name: `@` and four hexadecimal digits are the character of that
 /// number (the servers' character set `filename`). Shorter escapes, as of accented letters, are left as they are.
-fn of_file_name(name: &str) -> String {
+pub fn of_file_name(name: &str) -> String {
     let mut plain = String::new();
     let mut rest = name;
     while let Some((before, after)) = rest.split_once('@') {
