@@ -7,6 +7,7 @@ use mydyno_model::facts::FactSet;
 use serde_json::json;
 
 use crate::support::{Server, patient};
+use crate::until::until;
 
 fn audit(server: &Server) -> FactSet {
     let options = Options { window: None, ..patient(Options::audit()) };
@@ -113,11 +114,7 @@ fn a_statement_that_outlives_its_time_is_ended_and_the_next_one_is_answered() {
     assert_eq!(sql.rows("SELECT 1").unwrap().len(), 1);
     let running =
         "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT /*+%seq_1_to_99999999999%'";
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !admin.query(running).unwrap().rows.is_empty() {
-        assert!(Instant::now() < deadline, "it still runs");
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
+    until("the statement has ended", || admin.query(running).unwrap().rows.is_empty());
 }
 
 #[test]

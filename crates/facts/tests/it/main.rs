@@ -11,9 +11,13 @@ mod live_server;
 mod live_state;
 mod properties;
 mod support;
+#[path = "../../../../tests/template.rs"]
+mod template;
 #[allow(dead_code)]
 #[path = "../../src/tree.rs"]
 mod tree;
+#[path = "../../../../tests/until.rs"]
+mod until;
 
 // tree.rs uses `crate::Source`.
 use mydyno_facts::Source;

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use mydyno_facts::Options;
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 use tempfile::TempDir;
+
+use crate::template::{LOG_FILE_SIZE, data_directory, own_user};
+use crate::until::until;
 
 /// The standard output of a program that must succeed.
 #[track_caller]
@@ -37,7 +39,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Initialises and starts a server with additional options.
+    /// Starts a server on data of its own with additional options.
     pub fn start(options: &[&str]) -> Self {
         let folder = tempfile::Builder::new().prefix("mdo").tempdir().unwrap();
         let datadir = folder.path().join("data");
@@ -47,22 +49,12 @@ impl Server {
         let tmpdir = format!("--tmpdir={}", tmpdir.display());
         let program = server_program();
         let datadir_option = format!("--datadir={}", datadir.display());
-        let initialised = Command::new("mariadb-install-db")
-            .args([
-                "--no-defaults",
-                &datadir_option,
-                "--auth-root-authentication-method=normal",
-                "--skip-test-db",
-            ])
-            .arg(format!("--user={}", user()))
-            .args([NO_NATIVE_AIO, &tmpdir])
-            .output()
-            .unwrap();
-        assert!(initialised.status.success(), "{}", String::from_utf8_lossy(&initialised.stderr));
+        data_directory(&datadir);
         let child = Command::new(program)
             .args(["--no-defaults", "--skip-networking", "--innodb-buffer-pool-size=32M", NO_NATIVE_AIO])
+            .args([LOG_FILE_SIZE])
             .args([&datadir_option, &tmpdir])
-            .arg(format!("--user={}", user()))
+            .args(own_user())
             .arg(format!("--socket={}", folder.path().join("s").display()))
             .arg(format!("--pid-file={}", folder.path().join("p").display()))
             .args(options)
@@ -71,12 +63,7 @@ impl Server {
             .spawn()
             .unwrap();
         let server = Self { child, folder };
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while server.try_connect().is_none() {
-            assert!(Instant::now() < deadline, "the server did not start");
-            std::thread::yield_now();
-            std::thread::park_timeout(Duration::from_millis(20));
-        }
+        until("the server answers", || server.try_connect().is_some());
         server
     }
 
@@ -122,10 +109,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-fn user() -> String {
-    output("id", &["-un"])
 }
 
 fn server_program() -> PathBuf {

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use super::*;
@@ -19,6 +20,7 @@ fn echo() -> UnixStream {
     std::thread::spawn(move || {
         let mut buffer = [0; 1000];
         while let Ok(length @ 1..) = theirs.read(&mut buffer) {
+            // Each fiber waits for its answer while others go on.
             std::thread::sleep(Duration::from_millis(20));
             if theirs.write_all(&[buffer[0]]).is_err() {
                 return;
@@ -60,7 +62,8 @@ fn fibers_wait_for_their_sockets_side_by_side() {
 fn sleeps_and_work_elsewhere_let_others_go_on() {
     for backend in backends() {
         let order = Rc::new(RefCell::new(Vec::new()));
-        let of = |name: &'static str, wait: fn()| {
+        let (tell, told) = channel();
+        let of = |name: &'static str, wait: Box<dyn FnOnce()>| {
             let order = Rc::clone(&order);
             Box::new(move || {
                 wait();
@@ -68,15 +71,15 @@ fn sleeps_and_work_elsewhere_let_others_go_on() {
             }) as Box<dyn FnOnce()>
         };
         let bodies: Bodies = vec![
-            of("asleep", || sleep(Duration::from_millis(200))),
-            of("elsewhere", || {
-                let answer = elsewhere(|| {
-                    std::thread::sleep(Duration::from_millis(80));
-                    7
-                });
-                assert_eq!((answer, elsewhere(|| -> u8 { panic!("meant") })), (Some(7), None));
-            }),
-            of("at once", || ()),
+            of("asleep", Box::new(|| sleep(Duration::from_millis(10)))),
+            of(
+                "elsewhere",
+                Box::new(move || {
+                    let answer = elsewhere(move || told.recv_timeout(Duration::from_secs(60)).unwrap());
+                    assert_eq!((answer, elsewhere(|| -> u8 { panic!("meant") })), (Some(7), None));
+                }),
+            ),
+            of("at once", Box::new(move || tell.send(7_u8).unwrap())),
         ];
         run(backend, bodies, || ()).unwrap();
         assert_eq!((order.borrow().first(), order.borrow().len()), (Some(&"at once"), 3));

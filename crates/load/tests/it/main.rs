@@ -12,6 +12,8 @@ mod script;
 #[path = "../../../wire/tests/it/server.rs"]
 mod server;
 mod sessions;
+#[path = "../../../../tests/template.rs"]
+mod template;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

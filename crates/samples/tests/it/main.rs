@@ -8,9 +8,13 @@ mod live_server;
 #[allow(dead_code)]
 #[path = "../../../facts/tests/it/support.rs"]
 mod support;
+#[path = "../../../../tests/template.rs"]
+mod template;
 #[allow(dead_code)]
 #[path = "../../../facts/src/tree.rs"]
 mod tree;
+#[path = "../../../../tests/until.rs"]
+mod until;
 
 // tree.rs uses `crate::Source`.
 use mydyno_facts::Source;

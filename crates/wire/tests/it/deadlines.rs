@@ -9,21 +9,30 @@ use mydyno_wire::{Client, ConnectOptions, Endpoint, WireError};
 
 use crate::fake::{Act, Fake, MYSQL_8, greeting, ok, packet, welcome};
 use crate::server;
+use crate::until::until;
 
 const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x2d\0\xff\0\0\0\xfd\0\0\0\0\0";
 
-/// Sets the flag of `options` after a moment; the error of connecting and of a query, and how long it took from then.
-fn cancelled(options: &mut ConnectOptions) -> (WireError, Duration) {
+/// Sets the flag of `options` once the call has come to a place; the error of connecting and of a query, and how long it took from
+/// then.
+fn cancelled(options: &mut ConnectOptions, come: impl FnOnce() + Send) -> (WireError, Duration) {
     let flag = Arc::new(AtomicBool::new(false));
     options.cancel = Some(Arc::clone(&flag));
-    let setter = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
-        flag.store(true, Ordering::Relaxed);
-        Instant::now()
-    });
-    let error = Client::connect(options).and_then(|mut client| client.query("SELECT 1")).unwrap_err();
-    let ended = Instant::now();
-    (error, ended.saturating_duration_since(setter.join().unwrap()))
+    std::thread::scope(|scope| {
+        let setter = scope.spawn(move || {
+            come();
+            flag.store(true, Ordering::Relaxed);
+            Instant::now()
+        });
+        let error = Client::connect(options).and_then(|mut client| client.query("SELECT 1")).unwrap_err();
+        let ended = Instant::now();
+        (error, ended.saturating_duration_since(setter.join().unwrap()))
+    })
+}
+
+/// A connect(2) that waits tells nobody that it does.
+fn while_it_connects() {
+    std::thread::sleep(Duration::from_millis(300));
 }
 
 #[test]
@@ -46,7 +55,7 @@ fn a_cancelled_call_ends_within_a_second_wherever_the_server_leaves_it() {
             let fake = Fake::new(script.clone());
             let mut options = fake.options();
             options.read_timeout = limit;
-            let (error, took) = cancelled(&mut options);
+            let (error, took) = cancelled(&mut options, || until(name, || fake.hangs()));
             if name == "a drip" {
                 // Its bytes are no valid packets for long.
                 assert!(took < Duration::from_secs(1), "{name}: {took:?}");
@@ -62,7 +71,7 @@ fn a_cancelled_call_ends_within_a_second_wherever_the_server_leaves_it() {
 fn a_cancelled_call_does_not_wait_for_a_host_or_a_full_queue() {
     // 192.0.2.0/24 is for documentation (RFC 5737): nothing answers there, or the network says so at once.
     let mut options = ConnectOptions::new(Endpoint::Tcp { host: "192.0.2.1".into(), port: 3306 }, "app");
-    let (error, took) = cancelled(&mut options);
+    let (error, took) = cancelled(&mut options, while_it_connects);
     assert!(error.is_cancelled() || matches!(error, WireError::Unreachable { .. }), "{error}");
     assert!(took < Duration::from_secs(1), "{took:?}");
     let folder = tempfile::tempdir().unwrap();
@@ -73,7 +82,7 @@ fn a_cancelled_call_does_not_wait_for_a_host_or_a_full_queue() {
     let waiting = std::os::unix::net::UnixStream::connect(&path).unwrap();
     let mut options = ConnectOptions::new(Endpoint::Unix(path.clone()), "app");
     options.connect_timeout = Duration::from_secs(60);
-    let (error, took) = cancelled(&mut options);
+    let (error, took) = cancelled(&mut options, while_it_connects);
     assert!(error.is_cancelled(), "{error}");
     assert!(took < Duration::from_secs(1), "{took:?}");
     drop((listener, waiting));

@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -36,6 +38,7 @@ pub enum Act {
 /// A fake server for one connection. It closes when its script is over.
 pub struct Fake {
     folder: TempDir,
+    hangs: Arc<AtomicBool>,
     thread: Option<JoinHandle<Vec<Vec<u8>>>>,
 }
 
@@ -44,11 +47,18 @@ impl Fake {
     pub fn new(script: Vec<Act>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("s")).unwrap();
+        let hangs = Arc::new(AtomicBool::new(false));
+        let hung = Arc::clone(&hangs);
         let thread = std::thread::spawn(move || {
             let (stream, _) = listener.accept().unwrap();
-            play(stream, script)
+            play(stream, script, &hung)
         });
-        Self { folder, thread: Some(thread) }
+        Self { folder, hangs, thread: Some(thread) }
+    }
+
+    /// Whether it has come to an act that lasts until the client goes away.
+    pub fn hangs(&self) -> bool {
+        self.hangs.load(Ordering::Relaxed)
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -69,9 +79,10 @@ impl Fake {
     }
 }
 
-fn play(mut stream: UnixStream, script: Vec<Act>) -> Vec<Vec<u8>> {
+fn play(mut stream: UnixStream, script: Vec<Act>, hangs: &AtomicBool) -> Vec<Vec<u8>> {
     let mut received = Vec::new();
     for act in script {
+        hangs.store(matches!(act, Act::Hang | Act::Drip(_)), Ordering::Relaxed);
         // A client that went away ends the script; that is what many tests are about.
         let result = match act {
             Act::Send(bytes) => stream.write_all(&bytes),

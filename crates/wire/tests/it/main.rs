@@ -18,6 +18,10 @@ mod seeds;
 mod server;
 mod session;
 mod target;
+#[path = "../../../../tests/template.rs"]
+mod template;
 mod tls;
 mod trust;
+#[path = "../../../../tests/until.rs"]
+mod until;
 mod vectors;

@@ -16,6 +16,7 @@ use mydyno_wire::{Client, ConnectOptions, Endpoint, ServerVersion, Session, Wire
 use tempfile::TempDir;
 
 use crate::certificates::Certificates;
+use crate::template::{LOG_FILE_SIZE, data_directory, own_user};
 
 /// A session for parsers, without a server.
 pub fn session_of(capabilities: Capabilities) -> Session {
@@ -49,10 +50,9 @@ pub fn shared() -> Arc<Server> {
 impl Server {
     /// A server of one's own.
     pub fn start() -> Self {
-        let template = template();
         for _ in 0..5 {
             let folder = tempfile::Builder::new().prefix("wire").tempdir_in("/tmp").unwrap();
-            copy(&template, &folder.path().join("data"));
+            data_directory(&folder.path().join("data"));
             let certificates = Certificates::make(folder.path());
             let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             // Another test may take the port before the server does; then the next try has another one.
@@ -114,7 +114,7 @@ fn launch(folder: &Path, port: u16) -> Option<(u32, Sender<()>, JoinHandle<()>)>
         command.args([
             // Larger than the tables of any test: the pages of a full pool would be written and read again and again.
             "--innodb-buffer-pool-size=512M",
-            "--innodb-log-file-size=4M",
+            LOG_FILE_SIZE,
             "--innodb-use-native-aio=0",
         ]);
         command.args([
@@ -173,48 +173,4 @@ fn wait_until_ready(folder: &Path, mut ended: impl FnMut() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(10));
     }
     false
-}
-
-/// A datadir that was initialised once for all runs of this build folder.
-fn template() -> PathBuf {
-    let version =
-        Command::new("mariadbd").args(["--no-defaults", "--version"]).output().expect("mariadbd is needed");
-    let version = String::from_utf8_lossy(&version.stdout).into_owned();
-    let name: String = version.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '.').take(80).collect();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("template-{name}"));
-    if folder.exists() {
-        return folder;
-    }
-    let building = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let data = building.path().join("data");
-    let mut command = Command::new("mariadb-install-db");
-    command.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
-    command.args(["--innodb-log-file-size=4M", "--innodb-use-native-aio=0"]);
-    command.arg(format!("--datadir={}", data.display())).args(own_user());
-    // A server that starts removes the temporary tables that it finds in its tmpdir, also those of others.
-    command.arg(format!("--tmpdir={}", building.path().display()));
-    let output = command.output().expect("mariadb-install-db is needed");
-    assert!(output.status.success(), "mariadb-install-db: {}", String::from_utf8_lossy(&output.stderr));
-    // Another run may have been first; its template is as good.
-    let _ = fs::rename(&data, &folder);
-    folder
-}
-
-/// `--user=root` for root: MariaDB's server refuses to run as root without it.
-fn own_user() -> Option<String> {
-    // SAFETY: geteuid has no preconditions.
-    (unsafe { libc::geteuid() } == 0).then(|| "--user=root".to_owned())
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }

@@ -17,6 +17,10 @@ mod retries;
 mod server;
 mod signals;
 mod streams;
+#[path = "../../../../tests/template.rs"]
+mod template;
 mod tpcc;
 mod tpcc_killed;
 mod tpcc_model;
+#[path = "../../../../tests/until.rs"]
+mod until;

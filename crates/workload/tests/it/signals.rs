@@ -14,6 +14,7 @@ use mydyno_workload::sbtest;
 
 use crate::behaviour::options;
 use crate::server::{Server, shared};
+use crate::until::until;
 
 /// Relays bytes between clients and a server until a client sends a given text, and nothing to any client from then on.
 struct Silent {
@@ -43,11 +44,7 @@ impl Silent {
     }
 
     fn wait(&self) {
-        let began = Instant::now();
-        while !self.is_silent.load(Ordering::SeqCst) {
-            assert!(began.elapsed() < Duration::from_secs(60), "the text was never sent");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until("the text is sent", || self.is_silent.load(Ordering::SeqCst));
     }
 }
 

@@ -17,6 +17,7 @@ use mydyno_workload::{Fault, TransactionStream as _, Workload as _};
 use crate::behaviour::options;
 use crate::server::Server;
 use crate::tpcc::Blocking;
+use crate::until::found;
 
 const DATABASE: &str = "tpcc_killed";
 const CONNECTIONS: u64 = 4;
@@ -114,14 +115,7 @@ fn no_acknowledged_order_is_lost_when_the_server_is_killed_and_conditions_hold_b
     assert!(checks_during.load(Ordering::Relaxed) > 0, "no check ran during the load");
     let again = Again::start(&server);
     let options = ConnectOptions::new(Endpoint::Unix(server.socket().with_file_name("again.sock")), "root");
-    let deadline = Instant::now() + Duration::from_secs(120);
-    let mut client = loop {
-        match Client::connect(&options) {
-            Ok(client) => break client,
-            Err(error) => assert!(Instant::now() < deadline, "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let mut client = found("a server that answers", || Client::connect(&options).ok());
     let sql = format!("SELECT o_w_id, o_d_id, o_id FROM {DATABASE}.orders WHERE o_id > 3000");
     let found = client.query(&sql).unwrap();
     let number = |row, column| found.number::<u64>(row, column).unwrap();
