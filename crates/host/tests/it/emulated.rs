@@ -17,6 +17,7 @@ use mydyno_host::{HostError, folder, loops, restore};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, fixture};
+use crate::until::until;
 
 const BYTES: u64 = 256 << 20;
 
@@ -161,11 +162,7 @@ fn a_disk_whose_entry_is_gone_ends_by_itself() {
     let open = f.journal.read().unwrap().open;
     let process = open.iter().find(|o| o.entry.change.process().is_some()).unwrap();
     f.journal.close(process.entry.id, mydyno_host::journal::Closing::Released, "test").unwrap();
-    let begin = Instant::now();
-    while served.state().is_ok() {
-        assert!(begin.elapsed().as_secs() < 60, "it still serves");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until("it serves no more", || served.state().is_err());
     all_restored(&f);
 }
 

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use mydyno_host::machine::ProcessIdentity;
 use mydyno_host::process::StartedProcess;
@@ -12,6 +11,7 @@ use mydyno_host::restore::{self, NoHooks};
 use mydyno_host::{Journal, Lease, Machine, StateDir};
 use tempfile::TempDir;
 
+use crate::until::until;
 use crate::whole_host::lock_of_tests;
 
 pub struct Fixture {
@@ -57,11 +57,7 @@ impl Fixture {
     pub fn detach(&self, device: &Path) {
         assert!(Command::new("losetup").arg("-d").arg(device).status().unwrap().success());
         let attached = Path::new("/sys/block").join(device.file_name().unwrap()).join("loop");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while attached.exists() {
-            assert!(Instant::now() < deadline, "{} is still attached", device.display());
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until(&format!("{} is detached", device.display()), || !attached.exists());
     }
 
     /// A path outside the state folder.

@@ -10,6 +10,7 @@ use mydyno_host::{HostError, Lease, StateDir, data_directory, lost, restore};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, MadeUp, fixture};
+use crate::until::until;
 
 fn mark_of(f: &Fixture) -> MarkedFolder {
     f.journal.read().unwrap().open[0].as_kind::<MarkedFolder>().unwrap().clone()
@@ -213,9 +214,7 @@ fn a_folder_into_which_somebody_keeps_writing_goes_all_the_same() {
             0
         });
         // The mark and `first` are counted too.
-        while fs::read_dir(&path).unwrap().count() < 102 {
-            std::thread::yield_now();
-        }
+        until("it writes", || fs::read_dir(&path).unwrap().count() >= 102);
         let (state, why) = put_back(&f);
         assert_eq!(state, RestoreState::Restored, "{why}");
         assert!(writer.join().unwrap() >= 100);

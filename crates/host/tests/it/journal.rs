@@ -10,6 +10,7 @@ use mydyno_host::{JournalError, Lease};
 use proptest::prelude::*;
 
 use crate::fixture::{Fixture, MadeUp, fixture};
+use crate::until::until;
 
 fn folder(name: &str) -> MarkedFolder {
     MarkedFolder { path: format!("/nowhere/{name}").into(), mark: "00".into() }
@@ -101,11 +102,7 @@ fn a_living_command_keeps_others_from_the_same_thing_by_pid_and_name() {
 
     other.kill().unwrap();
     // Not collected yet, it is a zombie, and a zombie answers for nothing.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while f.machine.identify(other.id()).unwrap().is_some() {
-        assert!(std::time::Instant::now() < deadline);
-        std::thread::yield_now();
-    }
+    until("it is a zombie", || f.machine.identify(other.id()).unwrap().is_none());
     let error = f.journal.record(&f.lease, "test", folder("a")).unwrap_err().to_string();
     assert!(error.contains("mydyno host restore"), "{error}");
     other.wait().unwrap();

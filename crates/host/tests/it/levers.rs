@@ -18,6 +18,7 @@ use mydyno_host::{HostError, folder, loops, swap};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, fixture, fixture_alone_with_loops};
+use crate::until::until;
 use crate::whole_host::whole_host;
 
 pub fn put_back(f: &Fixture) -> Vec<(String, RestoreState, String)> {
@@ -260,16 +261,12 @@ fn a_limit_of_memory_holds() {
     let mut greedy = Command::new("sh");
     greedy.args(["-c", "x=$(head -c 67108864 /dev/zero | tr '\\0' x); sleep 600"]).stderr(Stdio::null());
     let mut started = process::start_placed(&f.journal, &f.lease, "test", greedy, &placed(&group)).unwrap();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let killed = || {
         let v1 = group.read("memory.oom_control").unwrap_or_default();
         let v2 = group.read("memory.events").unwrap_or_default();
         v1.lines().chain(v2.lines()).any(|l| l.starts_with("oom_kill ") && !l.ends_with(" 0"))
     };
-    while !killed() && started.child.try_wait().unwrap().is_none() {
-        assert!(std::time::Instant::now() < deadline);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until("one is killed", || killed() || started.child.try_wait().unwrap().is_some());
     assert!(killed());
     all_restored(&f);
 }

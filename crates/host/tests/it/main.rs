@@ -13,6 +13,8 @@ mod restoring;
 mod settings;
 mod sync_delay;
 mod turned;
+#[path = "../../../../tests/until.rs"]
+mod until;
 mod users;
 #[path = "../../../../tests/whole_host.rs"]
 mod whole_host;

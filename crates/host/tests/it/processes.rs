@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use mydyno_host::machine::{Presence, ProcessIdentity};
 use mydyno_host::process::StartedProcess;
@@ -12,6 +11,7 @@ use mydyno_host::{HostError, restore};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, fixture, process_change};
+use crate::until::until;
 
 fn sleeper() -> Command {
     let mut command = Command::new("sleep");
@@ -21,14 +21,6 @@ fn sleeper() -> Command {
 
 fn start(f: &Fixture) -> Started {
     process::start(&f.journal, &f.lease, "test", sleeper()).unwrap()
-}
-
-pub fn wait_until(what: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !what() {
-        assert!(Instant::now() < deadline, "waited too long");
-        std::thread::yield_now();
-    }
 }
 
 #[test]
@@ -129,7 +121,7 @@ fn a_process_of_another_boot_is_not_looked_for() {
 fn a_process_that_ended_by_itself_is_said_to_have_ended() {
     let f = fixture();
     let mut started = process::start(&f.journal, &f.lease, "test", Command::new("true")).unwrap();
-    wait_until(|| f.machine.presence(&started.identity).unwrap() == Presence::Ended);
+    until("it has ended", || f.machine.presence(&started.identity).unwrap() == Presence::Ended);
     assert_eq!(process::end(&f.machine, &started.identity).unwrap(), Ended::Already(Presence::Ended));
     let _ = started.child.wait();
 }

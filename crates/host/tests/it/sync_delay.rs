@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use mydyno_host::{Machine, sync_delay};
 
+use crate::until::until;
 use crate::whole_host::whole_host;
 
 const FOLDER: &str = "MYDYNO_TEST_SYNCS_IN";
@@ -139,12 +140,9 @@ fn a_process_says_by_how_much_its_syncs_are_delayed() {
         let own = variables.iter().filter(|(name, _)| preloaded || name != "LD_PRELOAD");
         let mut sleep = Command::new("sleep");
         let mut sleep = sleep.arg("600").env_remove("LD_PRELOAD").envs(own.cloned()).spawn().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
         // Preloaded libraries are mapped before the C library.
         let maps = || fs::read_to_string(format!("/proc/{}/maps", sleep.id())).unwrap();
-        while !maps().contains("/libc.so") && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until("the C library is mapped", || maps().contains("/libc.so"));
         let found = sync_delay::of_process(&machine, sleep.id());
         sleep.kill().unwrap();
         sleep.wait().unwrap();
@@ -166,14 +164,11 @@ fn a_file_that_is_open_for_synchronous_writes_is_named() {
             dd.arg(format!("oflag={flag}"));
         }
         let mut dd = dd.stdin(Stdio::piped()).spawn().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
         let opened = || {
             let files = fs::read_dir(format!("/proc/{}/fd", dd.id())).unwrap();
             files.filter_map(|e| fs::read_link(e.ok()?.path()).ok()).any(|file| file == path)
         };
-        while !opened() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until("the file is open", opened);
         let found = sync_delay::passes_by(&machine, dd.id()).unwrap();
         dd.kill().unwrap();
         dd.wait().unwrap();

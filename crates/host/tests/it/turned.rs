@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use mydyno_host::restore::{NoHooks, put_back, restore};
 use mydyno_host::setting::{self, AllowHostChange};
@@ -11,6 +10,7 @@ use mydyno_host::{Host, HostError, Machine, StateDir, folder, loops, zram};
 use mydyno_model::change::RestoreState;
 
 use crate::fixture::{Fixture, fixture};
+use crate::until::until;
 use crate::whole_host::whole_host;
 
 /// Sets one to a value, checks it, and restores it.
@@ -239,11 +239,10 @@ fn swap_in_memory_of_a_command_that_was_killed_is_off_and_its_device_free_after_
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !f.temp.path().join("swaps").exists() {
-        assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none());
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("it swaps", || {
+        assert!(child.try_wait().unwrap().is_none());
+        f.temp.path().join("swaps").exists()
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     assert_ne!(memory_swaps(), before);

@@ -4,7 +4,6 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use mydyno_host::limit::Limit;
 use mydyno_host::process::{self, OtherUser, Placement, Started};
@@ -13,7 +12,7 @@ use mydyno_host::user::{self, User};
 use mydyno_host::{HostError, Machine};
 
 use crate::fixture::{Fixture, fixture};
-use crate::processes::wait_until;
+use crate::until::until;
 
 /// A user other than root that every system has.
 fn nobody(f: &Fixture) -> Option<User> {
@@ -121,7 +120,9 @@ fn it_is_that_user_wholly_and_limits_and_nice_value_were_given_before() {
     assert!(locked.contains(&bytes.to_string()), "{locked}");
     // The loader trusts its environment, so allocators are preloaded as for any program: getauxval(3).
     let secure = || fs::read_to_string(own.join("said")).unwrap();
-    wait_until(|| secure().lines().any(|line| line.starts_with("AT_SECURE") && line.ends_with(" 0")));
+    until("it is seen as it is", || {
+        secure().lines().any(|line| line.starts_with("AT_SECURE") && line.ends_with(" 0"))
+    });
     process::end(&f.machine, &started.identity).unwrap();
     let error = nobody.read_back(&f.machine, std::process::id(), Path::new("/bin/sh")).unwrap_err();
     assert!(error.to_string().contains("it became"), "{error}");
@@ -140,20 +141,13 @@ fn a_process_that_kept_a_capability_of_roots_is_not_taken_for_another_users() {
     // A capability that `check` requires, so this process can grant it.
     command.args(["--inh-caps", "+kill", "--ambient-caps", "+kill", "sleep", "600"]);
     let mut child = command.spawn().unwrap();
-    let read = || nobody.read_back(&f.machine, child.id(), Path::new("/bin/sleep"));
-    let kept = |read: &Result<(), HostError>| {
-        let reported = read.as_ref().map_err(ToString::to_string);
-        reported.is_err_and(|reported| reported.contains("it kept capabilities: CapPrm 0000000000000020"))
-    };
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let mut last = read();
-    while !kept(&last) && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(1));
-        last = read();
-    }
+    until("it kept capabilities", || {
+        let read = nobody.read_back(&f.machine, child.id(), Path::new("/bin/sleep"));
+        let kept = "it kept capabilities: CapPrm 0000000000000020";
+        read.is_err_and(|reported| reported.to_string().contains(kept))
+    });
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(kept(&last), "{last:?}");
 }
 
 /// A mount that is removed on drop, also after a failure.

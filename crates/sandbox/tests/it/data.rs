@@ -5,7 +5,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use mydyno_host::process::{Ended, end};
 use mydyno_host::restore::status;
@@ -17,6 +16,7 @@ use mydyno_sandbox::{Progress, SandboxError, Site, Spec, connect_options, down, 
 use mydyno_wire::Client;
 
 use crate::scratch::{Scratch, check_disk_of_data, host_in, keeping, lever_set, shared_cache};
+use crate::until::until;
 use crate::whole_host::whole_host;
 
 const PLAIN: Keeping = Keeping { room: None, plain: true, lent: false };
@@ -118,12 +118,8 @@ fn keeping_that_is_interrupted_leaves_the_server_with_its_data_and_can_be_tried_
     stop.store(false, Ordering::Relaxed);
     assert_eq!(data::names(&site).unwrap(), [""; 0]);
     assert_eq!(fs::read_dir(scratch.path().join("state/data")).unwrap().count(), 0);
-    let deadline = Instant::now() + Duration::from_secs(120);
     let state = || mydyno_sandbox::list(&scratch.host.state, scratch.host.machine()).unwrap()[0].state;
-    while state() != ServerState::Stopped {
-        assert!(Instant::now() < deadline, "{:?}", state());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("the server has stopped", || state() == ServerState::Stopped);
     let kept = data::keep(&site, &server, "three-rows", PLAIN, &mut |_| {}).unwrap();
     down(&site, "first").unwrap();
     let again = up(&site, &from("again", &kept), &mut |_| {}).unwrap();

@@ -9,6 +9,8 @@ mod kills;
 mod levers;
 mod memory;
 mod scratch;
+#[path = "../../../../tests/until.rs"]
+mod until;
 mod users;
 #[path = "../../../../tests/whole_host.rs"]
 mod whole_host;
