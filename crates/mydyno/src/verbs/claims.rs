@@ -205,3 +205,16 @@ fn steps(steps: &[Step]) -> String {
     };
     steps.iter().map(one).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_claim_is_explained_with_its_sources() {
+        for claim in Claims::embedded().unwrap().iter() {
+            let explained = explain(claim);
+            assert!(explained.contains("\nSources:\n"), "{explained}");
+        }
+    }
+}
