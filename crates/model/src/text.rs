@@ -114,24 +114,44 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// Prose with code spans for Markdown: [`line`], with angle brackets outside code spans escaped so that they open no tag.
+/// Prose with code spans for Markdown: [`line`], with what could open a tag, a link or a picture outside code spans escaped.
+///
+/// A span stands between two single backticks, as in CommonMark 0.31, section 6.1. Other backticks are escaped: a text of
+/// others could pair them so that a renderer sees a tag where this function sees code.
 pub fn markdown_prose(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 16);
-    // An odd number of backticks leaves a span unclosed; none is then treated as a span.
-    let spans = text.matches('`').count().is_multiple_of(2);
-    let mut code = false;
-    for c in line(text).chars() {
+    let line = line(text);
+    let mut out = String::with_capacity(line.len() + 16);
+    let mut rest = &*line;
+    while let Some(c) = rest.chars().next() {
+        let run = rest.len() - rest.trim_start_matches('`').len();
+        if let Some(length) = (run == 1).then(|| code_span(rest)).flatten() {
+            out.push_str(&rest[..length]);
+            rest = &rest[length..];
+            continue;
+        }
         match c {
-            '`' if spans => {
-                code = !code;
-                out.push(c);
-            }
-            '<' if !code => out.push_str("&lt;"),
-            '>' if !code => out.push_str("&gt;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '`' => (0..run).for_each(|_| out.push_str("\\`")),
+            '\\' | '[' | ']' => out.extend(['\\', c]),
             c => out.push(c),
         }
+        rest = &rest[run.max(c.len_utf8())..];
     }
     out
+}
+
+/// The length of the code span that a text begins with by one backtick; it ends at the next backtick that stands alone.
+fn code_span(text: &str) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += text[at..].find('`')?;
+        let run = text[at..].len() - text[at..].trim_start_matches('`').len();
+        at += run;
+        if run == 1 {
+            return Some(at);
+        }
+    }
 }
 
 /// A Markdown code block, made by indentation: nothing inside it is interpreted.
@@ -166,7 +186,17 @@ mod tests {
     fn markdown_makes_no_table_cell_link_or_tag() {
         assert_eq!(markdown("a|b <i> [x](http://y)\n# z"), r"a\|b &lt;i&gt; \[x\]\(http:/&#47;y\) \# z");
         assert_eq!(markdown_prose("run `a < b` <script>\n# x"), "run `a < b` &lt;script&gt; # x");
-        assert_eq!(markdown_prose("an open ` <script>"), "an open ` &lt;script&gt;");
+        assert_eq!(markdown_prose("an open ` <script>"), r"an open \` &lt;script&gt;");
+    }
+
+    #[test]
+    fn backticks_of_others_make_no_tag_of_what_looks_like_code() {
+        // By CommonMark a run of three backticks, or an escaped one, opens no span that a single one ends.
+        assert_eq!(markdown_prose("```<script>`"), r"\`\`\`&lt;script&gt;\`");
+        assert_eq!(markdown_prose(r"\`<script>`"), r"\\`<script>`");
+        assert_eq!(markdown_prose("`a``<b>` <i>"), "`a``<b>` &lt;i&gt;");
+        assert_eq!(markdown_prose("``<i>``"), r"\`\`&lt;i&gt;\`\`");
+        assert_eq!(markdown_prose("![x](http://y) é"), r"!\[x\](http://y) é");
     }
 
     #[test]
