@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 from scipy.fft import dct
+from scipy.special import logsumexp
 
 import answers
 
@@ -219,19 +220,77 @@ def covariances(n):
     return [share * correlation + (1 - share) * independent + 1e-9 * independent for correlation, share in slow + [(pink, 1), (pink, 0.5), (pink, 0)]]
 
 
-def sudden(x):
-    """The most likely sudden step by generalised least squares: windows before it, levels before and after; or None."""
-    values, size = blocks(x, 120)
-    n = len(values)
-    steps = {}
-    for k in range(math.ceil(0.1 * n), math.floor(0.9 * n) + 1):
-        before, after = x[: k * size], x[k * size :]
+def often(n):
+    """Probabilities of a change of level from one value to the next."""
+    return [min(changes / n, 0.5) for changes in (4, 8, 16)]
+
+
+def constant(n):
+    """What the logarithm of a whole density has beside that of a Gaussian one whose fitted variance is left out."""
+    return -n / 2 * (math.log(2 * math.pi) + 1 - math.log(n))
+
+
+def two_plans(x):
+    """Log likelihood of two levels that a series flips between, by expectation and maximisation in logarithms."""
+    n, best = len(x), -math.inf
+    for flips in often(n):
+        moves = np.log([[1 - flips, flips], [flips, 1 - flips]])
+        second = (x > x.mean()).astype(float)
+        for _ in range(12):
+            weights = np.array([1 - second, second])
+            levels = weights @ x / np.maximum(weights.sum(axis=1), 1e-9)
+            variance = max(np.sum(weights * (x - levels[:, None]) ** 2) / n, 1e-4 * x.var())
+            fits = stats.norm.logpdf(x[:, None], levels, math.sqrt(variance))
+            forward, backward = np.zeros((n, 2)), np.zeros((n, 2))
+            forward[0] = fits[0] + math.log(0.5)
+            for t in range(1, n):
+                forward[t] = logsumexp(forward[t - 1][:, None] + moves, axis=0) + fits[t]
+            for t in reversed(range(n - 1)):
+                backward[t] = logsumexp(moves + (fits[t + 1] + backward[t + 1])[None, :], axis=1)
+            whole = logsumexp(forward[-1])
+            best = max(best, whole)
+            second = np.exp(forward[:, 1] + backward[:, 1] - whole)
+    return best - constant(n)
+
+
+def levels_anew(x):
+    """Log likelihood of levels drawn anew with the variance of the series, summed over all partitions."""
+    n, best = len(x), -math.inf
+    variance = x.var()
+    for noise in (0.01, 0.03, 0.1, 0.2, 0.35):
+        within = noise * variance
+        whole = np.full((n, n + 1), -math.inf)
+        for start in range(n):
+            part = x[start:] - x.mean()
+            k = np.arange(1, len(part) + 1)
+            mean = np.cumsum(part) / k
+            scatter = np.maximum(np.cumsum(part**2) - k * mean**2, 0)
+            about = scatter / within + mean**2 / (variance + within / k)
+            whole[start, start + 1 :] = -0.5 * (k * math.log(2 * math.pi) + (k - 1) * math.log(within) + np.log(within + k * variance) + about)
+        for change in often(n):
+            until = [0.0]
+            for end in range(1, n + 1):
+                k = end - np.arange(end)
+                last = np.array(until) + whole[:end, end] + (k - 1) * math.log(1 - change)
+                until.append(logsumexp(last) + (math.log(change) if end < n else 0))
+            best = max(best, until[n])
+    return best - constant(n)
+
+
+def sizes(x):
+    """Sizes of steps after 10 % to 90 % of the windows, in standard deviations about both levels."""
+    found = {}
+    for k in range(math.ceil(len(x) / 10), 9 * len(x) // 10 + 1):
+        before, after = x[:k], x[k:]
         spread = (np.sum((before - before.mean()) ** 2) + np.sum((after - after.mean()) ** 2)) / (len(x) - 2)
-        if (after.mean() - before.mean()) ** 2 > 3.5**2 * spread:
-            steps[k] = before.mean(), after.mean()
-    if not steps:
-        return None
-    without, within = -math.inf, dict.fromkeys(steps, -math.inf)
+        found[k] = abs(after.mean() - before.mean()) / math.sqrt(max(spread, np.finfo(float).tiny))
+    return found
+
+
+def likelihoods(values, steps):
+    """Logarithms of the largest likelihoods over the Gaussian noises, without a step and with each, by generalised least squares."""
+    n = len(values)
+    without, within = -math.inf, [-math.inf] * len(steps)
     for covariance in covariances(n):
         root = np.linalg.cholesky(covariance)
         y, level = np.linalg.solve(root, values), np.linalg.solve(root, np.ones(n))
@@ -242,11 +301,65 @@ def sudden(x):
             return -n / 2 * math.log(squares) - np.log(np.diag(root)).sum()
 
         without = max(without, log_likelihood(level[:, None]))
-        for k in steps:
+        for i, k in enumerate(steps):
             step = np.linalg.solve(root, (np.arange(n) >= k).astype(float))
-            within[k] = max(within[k], log_likelihood(np.column_stack([level, step])))
-    k = max(within, key=within.get)
-    return (k * size, *steps[k]) if 2 * (within[k] - without) > 16 else None
+            within[i] = max(within[i], log_likelihood(np.column_stack([level, step])))
+    return without, within
+
+
+def aligned(x):
+    """Blocks between two of which the largest step lies; of each step between blocks its windows and its size."""
+    every = sizes(x)
+    size = max(1, math.ceil(len(x) / 120))
+    offset = max(every, key=lambda k: (every[k], k)) % size
+    values = x[offset : offset + (len(x) - offset) // size * size].reshape(-1, size).mean(axis=1)
+    steps = {k: s for k, s in every.items() if k % size == offset and k < offset + size * len(values)}
+    return values, steps, lambda chosen: likelihoods(values, [(k - offset) // size for k in chosen])
+
+
+def sudden(x):
+    """The most likely sudden step that levels which come back do not explain: windows before it, levels before and after; or None."""
+    values, steps, judged = aligned(x)
+    large = [k for k, size in steps.items() if size > 3]
+    if not large:
+        return None
+    without, within = judged(large)
+    found = {k: one for k, one in zip(large, within) if 2 * (one - without) > 16}
+    if not found:
+        return None
+    k = max(found, key=lambda k: (found[k], k))
+    clear = any(steps[k] > 3.5 for k in found)
+    if not (clear or 2 * (found[k] - levels_anew(values)) > 10) or (len(x) < 120 and flips_explain(x, k, found[k])):
+        return None
+    return k, x[:k].mean(), x[k:].mean()
+
+
+def slow_seconds(x):
+    """Log likelihood of a mixture of two normal distributions of equal variance, by expectation and maximisation."""
+    n, best = len(x), -math.inf
+    for quantile in (0.1, 0.5, 0.9):
+        second = (x > np.sort(x)[int((n - 1) * quantile)]).astype(float)
+        for _ in range(30):
+            weights = np.array([1 - second, second])
+            levels = weights @ x / np.maximum(weights.sum(axis=1), 1e-9)
+            variance = max(np.sum(weights * (x - levels[:, None]) ** 2) / n, 1e-4 * x.var())
+            share = min(max(second.mean(), 1 / n), 1 - 1 / n)
+            logs = stats.norm.logpdf(x[:, None], levels, math.sqrt(variance)) + np.log([1 - share, share])
+            best = max(best, logsumexp(logs, axis=1).sum())
+            second = np.exp(logs[:, 1] - logsumexp(logs, axis=1))
+    return best - constant(n)
+
+
+def flips_explain(x, k, step):
+    """Whether flips explain a series better than a step of this log likelihood, or one after k windows under rare slow seconds."""
+    flips = two_plans(x)
+    left = np.concatenate([x[:k] - x[:k].mean(), x[k:] - x[k:].mean()])
+    return step <= flips and 2 * (slow_seconds(left) - flips) <= 10
+
+
+def only_flips(x, k):
+    values, steps, judged = aligned(x)
+    return len(x) < 120 and flips_explain(x, k, max(judged(list(steps))[1]))
 
 
 def steadiness(mean, x, relevant=0.01, several=False):
@@ -260,16 +373,19 @@ def steadiness(mean, x, relevant=0.01, several=False):
     for twentieth in range(2, 19):
         k = math.floor(n * twentieth / 20 + 0.5)
         size, found = statistic(x, np.where(np.arange(n) < k, 0.0, 1.0), 1, cosines)
-        changes.append((found / steps, -size * (n - k) / n, size * k / n))
+        changes.append((found / steps, -size * (n - k) / n, size * k / n, "step", k))
     size, found = statistic(x, (np.arange(n) + 0.5) / n, 2, cosines)
-    changes.append((found / trends, -size / 2, size / 2))
+    changes.append((found / trends, -size / 2, size / 2, "trend", 0))
     step = sudden(x)
     if step and abs(step[2] - step[1]) > relevant * abs(mean):
-        changes = [(math.inf, *step[1:])]
+        changes = [(math.inf, *step[1:], "sudden", 0)]
     changes = [c for c in changes if c[0] > 1 and abs(c[2] - c[1]) > relevant * abs(mean)]
+    steps = [c for c in changes if c[3] == "step"]
+    if steps and only_flips(x, max(steps)[4]):
+        changes = [c for c in changes if c[3] == "trend"]
     if not changes:
         return True, 0.0
-    _, before, after = max(changes)
+    _, before, after, *_ = max(changes)
     if mean + before > 0:
         return False, (max(mean + after, 0.0) - mean - before) / (mean + before)
     return False, (after - before) / abs(mean) if mean else 0.0
@@ -338,6 +454,18 @@ def falls(n, at, phi, seed):
     return 100 - 20 * (np.arange(n) >= at) + 4 * x
 
 
+def rises(n, at, phi, seed):
+    """A lasting rise by a fifth, and of the noise with it."""
+    return falls(n, n, phi, seed) * np.where(np.arange(n) < at, 1.0, 1.2)
+
+
+def flips(n, seed):
+    """Two levels that last ten windows on average, under little noise."""
+    own = np.random.default_rng(seed)
+    side = own.choice([-1, 1]) * np.where(np.cumsum(own.random(n) < 0.1) % 2, -1, 1)
+    return 100 + 4 * side + 1.2 * own.normal(size=n)
+
+
 def walk(n, seed):
     """Independent noise upon a random walk."""
     own = np.random.default_rng(seed)
@@ -378,6 +506,8 @@ series = {
     "the same after half": falls(60, 31, 0.9, 62),
     "four minutes, strongly correlated, that fall near the end": falls(240, 214, 0.9, 63),
     "ten minutes, strongly correlated, that fall": falls(601, 333, 0.95, 64),
+    "a minute of plans that flip": flips(60, 126),
+    "four minutes, correlated, that rise after an eighth": rises(240, 29, 0.9, 95),
     "four minutes upon a walk": walk(240, 65),
     "ten minutes upon a walk": walk(600, 66),
     "a quarter of an hour upon a walk": walk(900, 67),

@@ -126,11 +126,15 @@ fn slow_powers(residuals: &[f64]) -> Vec<f64> {
     coefficients(&values, count).iter().map(|c| c * c).collect()
 }
 
-/// Means of blocks of equal size, at most `most` of them, and that size. Values at the end that fill no block are left out.
+/// Means of blocks of equal size, at most `most` of them, and that size.
 pub(crate) fn blocks(series: &[f64], most: usize) -> (Vec<f64>, usize) {
     let size = series.len().div_ceil(most).max(1);
-    let mean = |block: &[f64]| block.iter().sum::<f64>() / size as f64;
-    (series.chunks_exact(size).map(mean).collect(), size)
+    (means_of_blocks(series, size), size)
+}
+
+/// Means of blocks of this size; values at the end that fill no block are left out.
+pub(crate) fn means_of_blocks(series: &[f64], size: usize) -> Vec<f64> {
+    series.chunks_exact(size).map(|block| block.iter().sum::<f64>() / size as f64).collect()
 }
 
 /// Whether the series consists of levels that last, under faster noise: of all pairs of changes at 10 %, 15 % … 90 % of the series,

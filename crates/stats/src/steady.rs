@@ -5,6 +5,7 @@
 
 use crate::slow::{MIN_WINDOWS, coefficients, coefficients_of_step};
 
+mod returning;
 mod sudden;
 
 /// Smallest relevant change, as a share of the mean: a smaller one does not make a series unsteady, however significant it is.
@@ -77,8 +78,19 @@ pub(crate) fn assess_about(mean: f64, residuals: &[f64], relevant: f64, limits: 
     let matters = |change: &Change| change.excess > 1.0 && (change.to - change.from).abs() > relevant;
     // A sudden change tells its instant, so that it goes before steps at twentieths of the series.
     let sudden = sudden::change(residuals).map(|found| sudden_change(residuals, found)).filter(matters);
-    let slow = || tested_changes(residuals, limits).into_iter().filter(matters);
-    let Some(worst) = sudden.or_else(|| slow().max_by(|a, b| a.excess.total_cmp(&b.excess))) else {
+    let slow = || {
+        let mut changes: Vec<Change> =
+            tested_changes(residuals, limits).into_iter().filter(matters).collect();
+        let steps = changes.iter().filter_map(|change| change.at.map(|at| (at, change.excess)));
+        // In a short series a plan that flips looks like a step, too.
+        if let Some((at, _)) = steps.max_by(|a, b| a.1.total_cmp(&b.1))
+            && sudden::only_flips(residuals, (at * n as f64).round() as usize)
+        {
+            changes.retain(|change| change.at.is_none());
+        }
+        changes.into_iter().max_by(|a, b| a.excess.total_cmp(&b.excess))
+    };
+    let Some(worst) = sudden.or_else(slow) else {
         let why = "no change stands out of the noise".to_owned();
         return Steadiness { steady: Some(true), change: 0.0, why };
     };

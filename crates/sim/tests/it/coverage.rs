@@ -96,7 +96,8 @@ fn ordinary_runs_of_four_minutes_and_more_keep_their_level() {
 
 #[test]
 fn steady_series_are_seldom_called_unsteady() {
-    let noises = [0.0, 0.5, 0.7, 0.9].map(|phi| Noise::Ar1 { phi }).into_iter().chain([Noise::Pink]);
+    let others = [Noise::Pink, noise("bimodal"), noise("stalls"), noise("checkpoints")];
+    let noises = [0.0, 0.5, 0.7, 0.9].map(|phi| Noise::Ar1 { phi }).into_iter().chain(others);
     for noise in noises {
         for n in [60, 240, 600] {
             for tally in [means(noise, n, SEEDS), counts(noise, n, SEEDS)] {
@@ -114,6 +115,24 @@ fn a_lasting_fall_by_a_fifth_is_found_wherever_it_is() {
                 let share = found(noise, n, at, -0.2, 200);
                 assert!(share >= 0.9, "{name}, {n} windows, at {at}: {share}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_lasting_rise_by_a_fifth_of_rate_and_noise_is_found_wherever_it_is() {
+    for (name, noise) in CORRELATED {
+        // 29 of 240 windows lie between two blocks only if these begin with the second window.
+        for (n, change) in [(60, 6), (60, 30), (60, 54), (240, 29), (240, 120)] {
+            let found = (0..400).filter(|seed| {
+                let (series, _) = noise.series(n, &mut Rng::stream(*seed, &[n as u64, 4]));
+                let level = |t: usize| if t < change { 100.0 } else { 120.0 };
+                let series: Vec<f64> =
+                    series.iter().enumerate().map(|(t, x)| level(t) * (1.0 + 0.04 * x)).collect();
+                steady::assess(&series).steady == Some(false)
+            });
+            let share = found.count() as f64 / 400.0;
+            assert!(share >= 0.9, "{name}, {n} windows, after {change}: {share}");
         }
     }
 }
