@@ -38,9 +38,12 @@ impl Program {
         }
     }
 
-    /// Whether an argument asks for a password at the terminal.
-    pub fn asks_password(self, arg: &[u8]) -> bool {
-        self == Self::Slap && [b"-p".as_slice(), b"--password"].contains(&arg)
+    /// Text that joins a password to an argument that asks for it at the terminal; `None` when the argument does not ask.
+    pub fn password_joint(self, arg: &[u8]) -> Option<&'static str> {
+        match self {
+            Self::Sysbench => None,
+            Self::Slap => slap::password_joint(arg),
+        }
     }
 
     /// The nice value of a session of its own in which the command line runs best, on a host that schedules sessions as

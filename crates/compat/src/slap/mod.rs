@@ -14,7 +14,7 @@ use std::time::Duration;
 use generate::{Key, Query};
 use load::Load;
 use mydyno_wire::target::Environment;
-use options::Given;
+use options::{Given, Place};
 use report::Outcome;
 use server::Control;
 use settings::{Engine, Settings};
@@ -155,26 +155,44 @@ fn system(command: Option<&str>, settings: &Settings) -> Result<(), String> {
 
 /// Offset of a password within an argument; `None` when the argument holds none.
 pub fn password_at(arg: &[u8]) -> Option<usize> {
-    if let Some(rest) = arg.strip_prefix(b"--password=") {
-        return (!rest.is_empty()).then_some(arg.len() - rest.len());
+    match options::password_in(arg)? {
+        Place::At(offset) => Some(offset),
+        Place::Asked(_) => None,
     }
-    let letters = arg.strip_prefix(b"-").filter(|rest| !rest.starts_with(b"-"))?;
-    // Switches of one letter may stand before the password's.
-    let at = letters.iter().position(|letter| !b"?aCTsvV".contains(letter))?;
-    (letters[at] == b'p' && letters.len() > at + 1).then_some(at + 2)
+}
+
+/// Text that joins a password to an argument that asks for it at the terminal; `None` when the argument does not ask.
+pub fn password_joint(arg: &[u8]) -> Option<&'static str> {
+    match options::password_in(arg)? {
+        Place::At(_) => None,
+        Place::Asked(joint) => Some(joint),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::password_at;
+    use super::{password_at, password_joint};
 
     #[test]
     fn passwords_are_found_behind_switches_and_in_long_form() {
         assert_eq!(password_at(b"-pword"), Some(2));
         assert_eq!(password_at(b"-Cpword"), Some(3));
         assert_eq!(password_at(b"--password=word"), Some(11));
+        // The beginning of a name stands for the option, as in the original.
+        assert_eq!(password_at(b"--passw=word"), Some(8));
+        assert_eq!(password_at(b"--loose_pass=word"), Some(13));
         for other in [b"-p".as_slice(), b"-upp", b"--password", b"-P3306", b"word"] {
             assert_eq!(password_at(other), None);
+        }
+    }
+
+    #[test]
+    fn an_option_without_a_word_asks_and_keeps_the_switches_before_it() {
+        for (given, joint) in [("-p", ""), ("-Cp", ""), ("-ap", ""), ("--password", "="), ("--pass", "=")] {
+            assert_eq!(password_joint(given.as_bytes()), Some(joint), "{given}");
+        }
+        for other in ["-pword", "--password=", "-cp", "--p", "--plugin-dir", "word", "-"] {
+            assert_eq!(password_joint(other.as_bytes()), None, "{other}");
         }
     }
 }

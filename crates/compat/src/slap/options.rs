@@ -90,6 +90,12 @@ pub(crate) const OPTIONS: &[Row] = &[
     ("no-defaults", None, Switch, "read no option file"),
     ("print-defaults", None, Switch, "print the options of files and of the command line"),
     ("allow-drop-schema", None, Switch, "own: a schema that exists may be dropped and made anew"),
+    (
+        "allow-unverified-password",
+        None,
+        Switch,
+        "own: send the password to an unverified server in a readable form, where the account needs that",
+    ),
     ("count-connect", None, Switch, "own: connecting counts as part of the load"),
     ("latency-percentiles", None, Value, "own: percentiles of the latency of a query, as in 50,95,99"),
 ];
@@ -300,6 +306,43 @@ fn find(name: &str) -> Option<&'static Row> {
     }
     let mut beginning = OPTIONS.iter().filter(|row| row.0.starts_with(name) && !name.is_empty());
     beginning.next().filter(|_| beginning.next().is_none())
+}
+
+/// Where the password option of an argument has its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The word begins at this offset of the argument.
+    At(usize),
+    /// There is none: it is asked for, and this joins it to the argument.
+    Asked(&'static str),
+}
+
+/// The password option in an argument, in each form that [`Given`] reads; `None` when the argument has none, or an empty word.
+pub(crate) fn password_in(arg: &[u8]) -> Option<Place> {
+    let is_password = |row: &Row| row.0 == "password";
+    if let Some(long) = arg.strip_prefix(b"--") {
+        let (name, joined) = match long.iter().position(|b| *b == b'=') {
+            Some(at) => (&long[..at], Some(2 + at + 1)),
+            None => (long, None),
+        };
+        let name = str::from_utf8(name).ok()?.replace('_', "-");
+        let name = name.strip_prefix("loose-").unwrap_or(&name);
+        find(name).filter(|row| is_password(row))?;
+        return match joined {
+            Some(at) => (at < arg.len()).then_some(Place::At(at)),
+            None => Some(Place::Asked("=")),
+        };
+    }
+    for (at, letter) in arg.strip_prefix(b"-")?.iter().enumerate() {
+        let row = OPTIONS.iter().find(|row| row.1 == Some(char::from(*letter)))?;
+        if is_password(row) {
+            return Some(if at + 2 < arg.len() { Place::At(at + 2) } else { Place::Asked("") });
+        }
+        if row.2 != Form::Switch {
+            return None;
+        }
+    }
+    None
 }
 
 /// The text of `--help`.

@@ -249,6 +249,9 @@ fn connect(given: &Given, environment: &Environment) -> Result<ConnectOptions, R
         ssl_ca: path("ssl-ca"),
         ssl_cert: path("ssl-cert"),
         ssl_key: path("ssl-key"),
+        allow_unverified_password: given
+            .has("allow-unverified-password")
+            .then(|| given.is_on("allow-unverified-password")),
         compression: given.has("compress").then(|| match given.is_on("compress") {
             true => vec![Compression::Zlib],
             false => Vec::new(),

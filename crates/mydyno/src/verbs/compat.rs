@@ -99,9 +99,10 @@ fn start(program: Program, words: &[OsString]) -> u8 {
         secrets::hide_passwords(at);
     }
     let mut args: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    for arg in args.iter_mut().filter(|arg| program.asks_password(arg.as_bytes())) {
+    for arg in &mut args {
+        let Some(joint) = program.password_joint(arg.as_bytes()) else { continue };
         match target::ask() {
-            Ok(word) => *arg = format!("--password={}", String::from_utf8_lossy(word.expose())),
+            Ok(word) => *arg = format!("{arg}{joint}{}", String::from_utf8_lossy(word.expose())),
             Err(failure) => {
                 eprintln!("{}", failure.problems.join("; "));
                 return 3;

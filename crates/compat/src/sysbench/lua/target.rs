@@ -47,7 +47,7 @@ impl Target {
                 "on" => TlsMode::Required,
                 mode => mode.parse().unwrap_or(TlsMode::Required),
             };
-            connect.allow_unverified_password = true;
+            connect.allow_unverified_password = options.is_on("allow-unverified-password");
             if options.is_on("mysql-compression") {
                 connect.compression = vec![Compression::Zlib];
             }
@@ -158,4 +158,19 @@ fn endpoints(options: &Options) -> Vec<Endpoint> {
         }
     }
     endpoints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_that_can_be_read_leaves_for_unverified_servers_only_when_that_is_asked_for() {
+        for (given, allowed) in [("cpu run", false), ("cpu run --allow-unverified-password", true)] {
+            let words: Vec<String> = given.split(' ').map(str::to_owned).collect();
+            let line = super::super::super::options::read(&words).unwrap();
+            let target = Target::new(&line.options);
+            assert!(target.options.iter().all(|to| to.allow_unverified_password == allowed), "{given}");
+        }
+    }
 }

@@ -133,6 +133,12 @@ pub(crate) fn additions() -> Vec<Definition> {
         ("mysql-ssl-ca", Text, Some(""), "certificates of authorities, in PEM"),
         ("mysql-ssl-cert", Text, Some(""), "this client's certificate, in PEM"),
         ("mysql-ssl-key", Text, Some(""), "this client's key, in PEM"),
+        (
+            "allow-unverified-password",
+            Bool,
+            Some("off"),
+            "send the password to an unverified server in a readable form, where the account needs that",
+        ),
         ("warmup-time", Int, Some("0"), "accepted, without effect"),
         ("thread-init-timeout", Int, Some("30"), "accepted, without effect"),
         (
