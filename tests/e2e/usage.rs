@@ -225,5 +225,17 @@ fn devices_and_pipes_in_the_place_of_files_are_refused_at_once() {
             assert!(ended.stderr.contains("not a regular file"), "{given}: {ended:?}");
             assert!(begin.elapsed() < Duration::from_secs(1), "{given}: {:?}", begin.elapsed());
         }
+        let sysbench = format!("--config-file={file}");
+        for args in [
+            ["--config", file, "workloads"].as_slice(),
+            &["runs", "import", file],
+            &["watch", "--profile=1s", "--pid=1", "--flame=flame.svg", "--baseline", file],
+            &["sysbench", &sysbench, "cpu", "--time=1", "--cpu-max-prime=10", "run"],
+        ] {
+            // sysbench warns and goes on.
+            let ended = home.end(args);
+            assert!(ended.status != 0 || args[0] == "sysbench", "{args:?}: {ended:?}");
+            assert!(ended.stderr.contains("not a regular file"), "{args:?}: {ended:?}");
+        }
     }
 }

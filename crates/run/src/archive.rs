@@ -104,7 +104,7 @@ fn add_file<W: Write>(archive: &mut Builder<W>, path: &Path, inside: &Path) -> R
 /// The file is no archive or contains something else than the folder of one run, a run of this name exists, or a file
 /// cannot be written. Nothing is left behind then.
 pub fn import(runs: &Path, archive: &Path) -> Result<PathBuf, KeptError> {
-    let file = File::open(archive).map_err(file_error("reading", archive))?;
+    let file = mydyno_facts::open_regular(archive).map_err(file_error("reading", archive))?;
     let unpacking = runs.join(format!("{UNPACKING}{}", std::process::id()));
     let _left_by_a_killed_process = fs::remove_dir_all(&unpacking);
     new_folder(&unpacking)?;

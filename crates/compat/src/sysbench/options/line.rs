@@ -1,5 +1,7 @@
 //! The command line of sysbench: `[options]... [testname] [command]`.
 
+use std::path::Path;
+
 use super::file;
 use super::table;
 use super::value::{Kind, Options, Rejected};
@@ -108,9 +110,12 @@ fn set(line: &mut CommandLine, name: &str, value: Option<&str>, from_line: bool)
     }
 }
 
+/// Most bytes of a file of options that are read.
+const LARGEST_FILE: u64 = 1 << 20;
+
 fn read_file(line: &mut CommandLine, path: Option<&str>) -> Result<(), String> {
     let Some(path) = path.filter(|path| !path.is_empty()) else { return Ok(()) };
-    match std::fs::read_to_string(path) {
+    match mydyno_facts::read_regular(Path::new(path), LARGEST_FILE) {
         Ok(text) => {
             for (name, value) in file::options(&text) {
                 set(line, &name, value.as_deref(), false)?;

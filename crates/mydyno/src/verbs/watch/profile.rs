@@ -73,10 +73,13 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
     mydyno_run::writer::write_output(file, text).map_err(|e| Failure::environment(e.to_string()))
 }
 
+/// Most bytes of folded stacks that are read; those of an hour have less than a tenth of it.
+const LARGEST_BASELINE: u64 = 64 << 20;
+
 /// Folded stacks of a file.
 fn folded_of(file: &Path) -> Result<Folded, Failure> {
     let wrong = |why: String| Failure::usage(format!("--baseline: {}: {why}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
+    let text = mydyno_facts::read_regular(file, LARGEST_BASELINE).map_err(|e| wrong(e.to_string()))?;
     Folded::parse(&text).map_err(|e| wrong(e.to_string()))
 }
 
