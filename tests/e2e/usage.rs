@@ -201,6 +201,37 @@ fn a_second_signal_ends_every_command_with_a_private_server_at_once_and_leaves_n
 }
 
 #[test]
+fn characters_of_the_command_line_that_steer_a_terminal_are_printed_visibly() {
+    let home = Home::new();
+    let word = "w\u{1b}]0;title\u{7}\u{202e}\u{2066}w";
+    let option = format!("--{word}");
+    let host = format!("--mysql-host={word}");
+    for args in [
+        [word].as_slice(),
+        &["help", word],
+        &[&option],
+        &["audit", &option],
+        &["audit", "--for", word],
+        &["runs", word],
+        &["completions", word],
+        &["workloads", "--log", word],
+        &["slap", &option],
+        &["slap", "--no-defaults", "-P1", "-h", word],
+        &["sysbench", word, "run"],
+        &["sysbench", "oltp_point_select", "run", &host],
+        &["sysbench", "oltp_point_select", "run", &option],
+    ] {
+        let ended = home.end(args);
+        let printed = ended.stdout + &ended.stderr;
+        assert!(ended.status != 0 && printed.contains(r"\u{202e}"), "{args:?}: {printed:?}");
+        assert!(
+            !printed.chars().any(|c| c != '\n' && mydyno_model::text::steers(c)),
+            "{args:?}: {printed:?}"
+        );
+    }
+}
+
+#[test]
 fn devices_and_pipes_in_the_place_of_files_are_refused_at_once() {
     let home = Home::new();
     let pipe = home.path().join("pipe");

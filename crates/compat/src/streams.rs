@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use mydyno_model::text::visible;
+
 /// Input, output and error stream; clones share them.
 #[derive(Clone)]
 pub struct Streams {
@@ -36,9 +38,10 @@ impl Streams {
         write(&self.output, text);
     }
 
-    /// Writes to the error stream; failures are ignored.
+    /// Writes to the error stream; failures are ignored. Messages repeat words of the command line and of servers, whose
+    /// control characters become visible.
     pub(crate) fn errors(&self, text: &[u8]) {
-        write(&self.errors, text);
+        write(&self.errors, visible(&String::from_utf8_lossy(text)).as_bytes());
     }
 
     /// All that is left of the input.

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -78,12 +79,23 @@ pub fn parse(
                 Ui::detect(false, false).failure(&Failure::usage(WORD_AFTER));
                 return Err(Status::Usage.into());
             }
-            let _ = error.print();
+            print(&error);
             if let Some(note) = defaults.filter(|_| error.use_stderr()) {
                 Ui::detect(false, false).note(&note);
             }
             Err(if error.use_stderr() { Status::Usage } else { Status::Fine }.into())
         }
+    }
+}
+
+/// Prints a mistake or help. A mistake repeats words of the command line, which scripts take from elsewhere: where these hold
+/// characters that steer a terminal, the text is printed visibly and without colours.
+fn print(error: &clap::Error) {
+    let plain = error.to_string();
+    match mydyno_model::text::visible(&plain) {
+        Cow::Owned(visible) if error.use_stderr() => eprint!("{visible}"),
+        // A terminal that has gone leaves nobody to tell.
+        _ => drop(error.print()),
     }
 }
 

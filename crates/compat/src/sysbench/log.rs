@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use mydyno_model::text::visible;
+
 use crate::streams::Streams;
 
 /// Importance of a line; `--verbosity` names the last one that is printed.
@@ -65,7 +67,8 @@ impl Log {
         if !self.prints(level) {
             return;
         }
-        let line = format!("{}{text}\n", level.prefix());
+        // Hosts, options and messages of servers are texts of others.
+        let line = format!("{}{}\n", level.prefix(), visible(text));
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.line == line {
             last.repeated += 1;
