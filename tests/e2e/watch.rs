@@ -100,7 +100,7 @@ fn a_server_that_is_killed_and_started_again_is_two_events_and_no_negative_rate(
         }
         let of_server = interval["figures"].get("server.questions_per_s").is_some();
         with_server += u32::from(of_server);
-        if with_server == 2 && restarted.is_none() && kinds.is_empty() {
+        if with_server == 2 && restarted.is_none() && kinds.iter().all(|kind| kind == "server_slow") {
             signal(server.pid(), libc::SIGKILL);
         }
         for event in interval["events"].as_array().unwrap() {
@@ -129,7 +129,9 @@ fn a_server_that_is_killed_and_started_again_is_two_events_and_no_negative_rate(
     restarted.kill().unwrap();
     restarted.wait().unwrap();
     assert_eq!(ended.status, 130, "{ended:?}");
-    let server_events: Vec<&String> = kinds.iter().filter(|kind| kind.starts_with("server_")).collect();
+    // A server that answers late is told too; on a machine with other work it may at any time.
+    let of_server = |kind: &&String| kind.starts_with("server_") && *kind != "server_slow";
+    let server_events: Vec<&String> = kinds.iter().filter(of_server).collect();
     assert_eq!(server_events, ["server_lost", "server_restarted"], "{kinds:?}");
     assert!(
         ended.stderr.contains("The server is lost") && ended.stderr.contains("answers again"),

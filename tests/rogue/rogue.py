@@ -420,6 +420,17 @@ def cases(args):
 FAST = {"close", "noise", "silence", "an error of 10 MB", "an error that steers terminals", "the password in clear", "rows of a megabyte without end", "a row of 4 GB"}
 
 
+def run_to_phase(case, args, home):
+    """Runs a case. On a machine with other work an honest answer before its phase may be later than the read timeout: such a run tells
+    nothing of the phase, and is repeated up to twice."""
+    for _ in range(3):
+        result = run(case, args, home)
+        reached, wrong = result[1], result[5]
+        if reached or wrong:
+            break
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
@@ -439,7 +450,7 @@ def main():
         fill(args, home, "rogue_kept")
         failed, missed, worst_s, worst_kb = 0, 0, 0.0, 0
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            for case, reached, status, took, kb, wrong, text in pool.map(lambda c: run(c, args, home), wanted):
+            for case, reached, status, took, kb, wrong, text in pool.map(lambda c: run_to_phase(c, args, home), wanted):
                 worst_s, worst_kb = max(worst_s, took), max(worst_kb, kb)
                 missed += not reached
                 if wrong or not reached:
