@@ -31,6 +31,7 @@ mod source;
 pub mod sql;
 mod sql_text;
 mod sql_wire;
+mod table_files;
 #[cfg(test)]
 mod tree;
 mod usable;

@@ -108,9 +108,7 @@ impl SqlError {
             other => Missing::Error(other.to_string()),
         }
     }
-}
 
-impl SqlError {
     /// Whether the statement took longer than it was given: 3024 by MySQL's limit, 1969 by MariaDB's.
     pub(crate) fn is_late(&self) -> bool {
         matches!(self, Self::Refused { code: 3024 | 1969, .. } | Self::Unanswered { .. })
@@ -133,6 +131,9 @@ const LONGEST_REST: Duration = Duration::from_millis(100);
 /// MariaDB, which SET STATEMENT (10.1.2) sets for one statement.
 const HINTED: [Since; 1] = [mysql(50_708..)];
 const LIMITED: [Since; 1] = [mariadb(100_102..)];
+
+/// Servers with a dictionary of all objects.
+const DICTIONARY: [Since; 1] = [mysql(80_000..)];
 
 /// How much longer than the server the client waits for a statement that the server ends by itself: the connection then
 /// stays of use.
@@ -182,6 +183,12 @@ impl<'a> ReadOnly<'a> {
     /// The server's dialect, where the version is known.
     pub(crate) fn dialect(&self) -> Option<Dialect> {
         self.dialect
+    }
+
+    /// Whether the server is known to have a dictionary of all objects (MySQL since 8.0): it finds triggers, views and
+    /// definitions of tables without opening the tables.
+    pub(crate) fn has_dictionary(&self) -> bool {
+        self.dialect.is_some_and(|dialect| dialect.is(&DICTIONARY))
     }
 
     /// Sets the deadline after which nothing is sent.

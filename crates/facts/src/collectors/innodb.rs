@@ -1,6 +1,7 @@
 //! InnoDB: its monitor and its metrics. The monitor's text contains users' statements, so only numbers and the presence
 //! of sections are kept.
 
+use mydyno_model::units::parse_size;
 use serde_json::Value;
 
 use crate::collector::{Collector, Cost, Run, fact};
@@ -83,15 +84,7 @@ const METRICS: [Wording; 2] = [
 /// The limit behind `:max:`, with K, M or G of 1,024.
 fn limit_of(files: &str) -> Option<u64> {
     let (_, limit) = files.split_once(":max:")?;
-    let limit = limit.split([':', ';']).next()?.trim();
-    let digits = limit.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match limit[digits.len()..].to_ascii_uppercase().as_str() {
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        _ => 0,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+    parse_size(limit.split([':', ';']).next()?.trim()).ok()
 }
 
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {

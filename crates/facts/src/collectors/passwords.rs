@@ -132,7 +132,7 @@ const PRIVATE: &str = "SELECT COUNT(*) FROM performance_schema.threads WHERE PRO
 /// # Errors
 /// Not all could be compared, and none was found among the others.
 fn salted(sql: &mut ReadOnly<'_>, guesses: &dyn Fn(&str) -> Vec<String>) -> Read<Vec<Value>> {
-    if !sql.dialect().is_some_and(|dialect| dialect.is(&[mysql(80_000..)])) {
+    if !sql.has_dictionary() {
         return Ok(vec![]);
     }
     let number = |rows: Vec<crate::sql::Row>| -> u64 {

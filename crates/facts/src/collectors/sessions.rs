@@ -288,7 +288,7 @@ fn accounts(sql: &mut ReadOnly<'_>, readings: &Readings) {
         let name =
             row.first().cloned().flatten().filter(|n| !n.is_empty()).unwrap_or_else(|| "none".to_owned());
         let number = count(&Ok(row), 1);
-        if name == "mysql_native_password" && sql.dialect().is_some_and(|d| d.is(&[mysql(80_000..)])) {
+        if name == "mysql_native_password" && sql.has_dictionary() {
             listed(sql, "server.accounts.listed.native_password", NATIVE, &number, readings);
         }
         readings.put(&format!("server.accounts.plugin.{name}"), ACCOUNT_PLUGINS, number);

@@ -11,7 +11,6 @@ use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Read;
 use crate::sql::{ReadOnly, Row, quoted};
-use crate::wording::mysql;
 
 /// Routines and triggers.
 pub static COLLECTOR: Collector = Collector {
@@ -78,7 +77,7 @@ impl Code {
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let routines = read(sql, ROUTINES, "SELECT on the routines (SHOW_ROUTINE)");
-    let few = if has_dictionary(sql) { Ok(()) } else { few_tables(sql) };
+    let few = if sql.has_dictionary() { Ok(()) } else { few_tables(sql) };
     let triggers = few.and_then(|()| read(sql, TRIGGERS, "TRIGGER"));
     let any = routines.as_ref().map_err(Clone::clone).map(|routines| {
         let found = routines.iter().filter(|code| code.as_root && code.prepares());
@@ -101,11 +100,6 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         let found = found.and_then(|all| without_table(sql, &all, &temporary, &mut there));
         readings.put(id, from, found);
     }
-}
-
-/// Whether the server finds triggers without opening their tables.
-fn has_dictionary(sql: &ReadOnly<'_>) -> bool {
-    sql.dialect().is_some_and(|dialect| dialect.is(&[mysql(80_000..)]))
 }
 
 /// Accounts beside root that may execute one of these routines.

@@ -9,20 +9,15 @@ use serde_json::{Value, json};
 
 use crate::collectors::counted::few_tables;
 use crate::context::Context;
-use crate::mounts;
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
-use crate::wording::{Since, mysql};
-
-/// Servers with a dictionary.
-const DICTIONARY: [Since; 1] = [mysql(80_000..)];
+use crate::table_files::{self, TableFile};
 
 const TRIGGERS: &str = "SELECT o.TRIGGER_SCHEMA, o.TRIGGER_NAME, o.EVENT_OBJECT_TABLE, o.DEFINER FROM information_schema.TRIGGERS o WHERE o.TRIGGER_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u) LIMIT 5000";
 const ACCOUNTS: &str = "SELECT CONCAT(User, '@', Host) FROM mysql.user";
 
-/// Folders and files that are looked at, and the largest file.
-const SCHEMAS: usize = 5000;
+/// Files that are looked at, and the largest one.
 const FILES: usize = 2000;
 const LARGEST: u64 = 1 << 20;
 
@@ -38,7 +33,7 @@ struct Trigger {
 
 /// Puts their number and their names; returns their definers.
 pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) -> Vec<String> {
-    let by_server = sql.dialect().is_some_and(|dialect| dialect.is(&DICTIONARY));
+    let by_server = sql.has_dictionary();
     let (from, found) = match if by_server { Ok(()) } else { few_tables(sql) } {
         Ok(()) => ("information_schema.TRIGGERS", of_server(sql)),
         Err(many) => {
@@ -68,27 +63,16 @@ fn of_server(sql: &mut ReadOnly<'_>) -> Read<Vec<Trigger>> {
 }
 
 fn of_files(context: &Context, accounts: &BTreeSet<String>) -> Read<Vec<Trigger>> {
-    let server = context.server.as_ref().map_err(Clone::clone)?;
-    let datadir = format!("{}{}", mounts::view(&context.source, server)?, context.datadir()?);
+    let files = table_files::files(&context.source, &table_files::datadir(context)?, &[".TRG"])?;
+    if files.len() > FILES {
+        return Err(Missing::Error(format!("there are triggers on more than {FILES} tables")));
+    }
     let mut found = Vec::new();
-    let mut files = 0;
-    for schema in context.source.list(&datadir)?.into_iter().take(SCHEMAS) {
-        if ["mysql", "sys", "performance_schema"].contains(&schema.as_str()) {
-            continue;
-        }
-        // What is no folder has no list.
-        for file in context.source.list(&format!("{datadir}/{schema}")).unwrap_or_default() {
-            let Some(table) = file.strip_suffix(".TRG") else { continue };
-            files += 1;
-            if files > FILES {
-                return Err(Missing::Error(format!("there are triggers on more than {FILES} tables")));
-            }
-            let text = context.source.text_within(&format!("{datadir}/{schema}/{file}"), LARGEST)?;
-            for (name, definer) in of_text(&text) {
-                if !accounts.contains(&definer) {
-                    let name = format!("{schema}.{name}");
-                    found.push(Trigger { name, table: format!("{schema}.{table}"), definer });
-                }
+    for TableFile { schema, table, path } in files {
+        for (name, definer) in of_text(&context.source.text_within(&path, LARGEST)?) {
+            if !accounts.contains(&definer) {
+                let name = format!("{schema}.{name}");
+                found.push(Trigger { name, table: format!("{schema}.{table}"), definer });
             }
         }
     }

@@ -10,10 +10,6 @@ use crate::collectors::counted::{count, few_enough, few_tables};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, quoted};
-use crate::wording::{Since, mysql};
-
-/// Servers with a dictionary.
-const DICTIONARY: [Since; 1] = [mysql(80_000..)];
 
 const COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys')";
 const SCHEMAS: &str = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')";
@@ -36,10 +32,7 @@ struct Found {
 
 /// Puts the facts of views.
 pub(super) fn read(sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let found = match sql.dialect() {
-        Some(dialect) if dialect.is(&DICTIONARY) => all(sql),
-        _ => listed(sql),
-    };
+    let found = if sql.has_dictionary() { all(sql) } else { listed(sql) };
     let number = found.as_ref().map(|found| found.without_definer).map_err(Clone::clone);
     readings.put("server.views.without_definer", "information_schema.VIEWS", number);
     let invalid = found.map(|found| found.invalid);

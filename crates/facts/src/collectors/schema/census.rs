@@ -165,7 +165,7 @@ impl Census {
             )
         };
         let dialect = sql.dialect();
-        let has_dictionary = dialect.is_some_and(|dialect| dialect.is(&[mysql(80_000..)]));
+        let has_dictionary = sql.has_dictionary();
         let told = match self.part {
             Part::Bare => "ENGINE, NULL, TABLE_TYPE, NULL, NULL, NULL, NULL, TABLE_COMMENT",
             Part::Definition if has_dictionary => {

@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::census::{Census, Part};
 use super::rows::{OURS, text, whole};
-use super::unkeyed::of_file_name;
 use crate::context::Context;
-use crate::mounts;
 use crate::source::{Missing, Read, Source};
 use crate::sql::{ReadOnly, SqlError, quoted};
+use crate::table_files;
 use crate::wording::mysql;
 
 /// Tables that one statement describes, as a rule.
@@ -23,8 +22,7 @@ const PIECES: u64 = 40;
 /// Tables below which a piece whose answer is too large is not cut again.
 const SMALLEST: u64 = 16;
 
-/// Folders of the data directory that are looked at, and the ends of the names of index files of MyISAM and Aria.
-const FOLDERS: usize = 5000;
+/// Ends of the names of index files of MyISAM and Aria.
 const INDEX_FILES: [&str; 2] = [".MYI", ".MAI"];
 
 /// Share of the time in which tables that are unlike the others are looked for, those of a schema at most, and those that one
@@ -56,32 +54,15 @@ impl Range<'_> {
     }
 }
 
-/// Tables of MyISAM and Aria by their files, where the data directory can be read: 20,000 names take the host some 50 ms, and the
-/// server nothing.
+/// Tables of MyISAM and Aria by their files, where the data directory can be read.
 pub fn of_other_engines(context: &Context) -> Vec<(String, String)> {
-    let Ok(server) = &context.server else { return vec![] };
-    let (Ok(view), Ok(datadir)) = (mounts::view(&context.source, server), context.datadir()) else {
-        return vec![];
-    };
-    of_files(&context.source, &format!("{view}{datadir}"))
+    let datadir = table_files::datadir(context);
+    datadir.map(|datadir| of_files(&context.source, &datadir)).unwrap_or_default()
 }
 
 fn of_files(source: &Source, datadir: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    for folder in source.list(datadir).unwrap_or_default().into_iter().take(FOLDERS) {
-        let schema = of_file_name(&folder);
-        if OURS.contains(&format!("'{schema}'")) {
-            continue;
-        }
-        // What is no folder has no list.
-        let files = source.list(&format!("{datadir}/{folder}")).unwrap_or_default();
-        let tables =
-            files.iter().filter_map(|file| INDEX_FILES.iter().find_map(|end| file.strip_suffix(end)));
-        // Partitions of MyISAM, and tables of an unfinished ALTER.
-        let whole = tables.filter(|table| !table.contains('#'));
-        found.extend(whole.map(|table| (schema.clone(), of_file_name(table))));
-    }
-    found
+    let files = table_files::files(source, datadir, &INDEX_FILES).unwrap_or_default();
+    files.into_iter().filter(|file| !file.is_part()).map(|file| (file.schema, file.table)).collect()
 }
 
 /// Reads the definitions of all tables, those of the largest schema first, until `until`.
@@ -252,9 +233,13 @@ mod tests {
             ("data/shop/old@002ddocs.MYI", ""),
             ("data/shop/old@002ddocs.MYD", ""),
             ("data/shop/parts#P#p0.MYI", ""),
+            ("data/shop/a@0023b.MYI", ""),
         ]);
         let found = of_files(&tree.source(), "/data");
-        assert_eq!(found, [("shop".to_owned(), "old-docs".to_owned())]);
+        assert_eq!(
+            found,
+            [("shop".to_owned(), "a#b".to_owned()), ("shop".to_owned(), "old-docs".to_owned())]
+        );
     }
 
     #[test]

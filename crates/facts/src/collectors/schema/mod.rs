@@ -26,7 +26,6 @@ use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Missing;
 use crate::sql::{ReadOnly, Row};
-use crate::wording::mysql;
 
 /// Schemas and tables.
 pub static COLLECTOR: Collector = Collector {
@@ -274,7 +273,7 @@ fn bare(context: &Context, sql: &mut ReadOnly<'_>, missing: &Missing, readings: 
 /// Next numbers of AUTO_INCREMENT columns. MySQL 8.0 keeps what information_schema.TABLES tells of a table for a day; InnoDB
 /// tells the number of each table that is open.
 fn numbers(sql: &mut ReadOnly<'_>) -> BTreeMap<(String, String), f64> {
-    if !sql.dialect().is_some_and(|dialect| dialect.is(&[mysql(80_000..)])) {
+    if !sql.has_dictionary() {
         return BTreeMap::new();
     }
     let statement = "SELECT NAME, AUTOINC FROM information_schema.INNODB_TABLESTATS WHERE AUTOINC > 100";

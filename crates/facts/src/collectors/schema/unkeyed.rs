@@ -7,6 +7,7 @@ use super::rows::{LISTED, OURS, text};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError, quoted};
+use crate::table_files::of_file_name;
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// Queries for the indexes that InnoDB makes for tables without a usable key, from its dictionary.
@@ -139,22 +140,6 @@ fn unquotable(row: &Row) -> Missing {
     ))
 }
 
-/// Decodes a name from InnoDB's dictionary or a file name: `@` and four hexadecimal digits are the character of that
-/// number (the servers' character set `filename`). Shorter escapes, as of accented letters, are left as they are.
-pub fn of_file_name(name: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = name;
-    while let Some((before, after)) = rest.split_once('@') {
-        let digits = after.get(..4).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
-        let character = digits.and_then(|d| u32::from_str_radix(d, 16).ok()).and_then(char::from_u32);
-        let Some(character) = character else { return name.to_owned() };
-        plain.push_str(before);
-        plain.push(character);
-        rest = &after[4..];
-    }
-    plain + rest
-}
-
 /// `t#P#p0` and `t#p#p0#sp#s1` are partitions of `t`.
 fn without_partition(name: &str) -> String {
     let end = name.to_ascii_lowercase().find("#p#").unwrap_or(name.len());
@@ -166,14 +151,6 @@ mod tests {
     use super::*;
     use crate::sql::{Sql, Table};
     use std::time::Instant;
-
-    #[test]
-    fn names_of_files_are_those_of_statements() {
-        assert_eq!(of_file_name("a@002db@003cc"), "a-b<c");
-        assert_eq!(of_file_name("plain"), "plain");
-        assert_eq!(of_file_name("a@002dm@1oller"), "a@002dm@1oller");
-        assert_eq!(of_file_name("a@00"), "a@00");
-    }
 
     #[test]
     fn a_dictionary_that_waits_for_a_lock_gives_way_to_the_statistics() {
