@@ -110,7 +110,7 @@ pub fn create(client: &mut Client, database: &str) -> Result<(), WireError> {
     let comment = literal(if found == Some(false) { ADOPTED } else { MADE });
     let table = |engine: &str| {
         format!(
-            "CREATE TABLE {name}.{TABLE} (name VARCHAR(64) NOT NULL PRIMARY KEY, value MEDIUMTEXT NOT NULL) ENGINE={engine} COMMENT {comment}"
+            "CREATE TABLE {name}.{TABLE} (name VARBINARY(64) NOT NULL PRIMARY KEY, value MEDIUMTEXT NOT NULL) ENGINE={engine} COMMENT {comment}"
         )
     };
     // The server's default engine may lose its rows at a restart.
