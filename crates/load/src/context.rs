@@ -15,7 +15,7 @@ use crate::window::Windows;
 /// Answers outstanding at the end of the last window are awaited this long, in nanoseconds; after a cancellation,
 /// [`DRAIN_CANCELLED_NS`].
 const DRAIN_NS: u64 = 10_000_000_000;
-const DRAIN_CANCELLED_NS: u64 = 2_000_000_000;
+const DRAIN_CANCELLED_NS: u64 = 600_000_000;
 
 /// Context that all workers of a step share.
 pub struct StepContext<'a, W> {
