@@ -337,9 +337,13 @@ fn list(words: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Whether the step's throughput was steady.
+/// Whether the step was steady: `rate only` where a percentile was not, although the throughput was.
 pub fn steady(step: &StepSummary) -> &'static str {
+    let mut times = step.response_us.percentiles.values().chain(step.service_us.percentiles.values());
     match step.steady {
+        Some(true) if times.any(|time| time.low.is_none() && time.method.starts_with("not steady")) => {
+            "rate only"
+        }
         Some(true) => "yes",
         Some(false) => "no",
         None => "cannot say",

@@ -93,3 +93,15 @@ fn no_line_of_a_terminal_report_is_wider_than_the_terminal() {
         }
     }
 }
+
+#[test]
+fn a_steady_rate_beside_a_percentile_that_was_not_is_called_so() {
+    let Fixture { record, mut summary, .. } = fixtures::sweep();
+    let step = &mut summary.steps[0];
+    assert_eq!(step.steady, Some(true));
+    let p99 = step.response_us.percentiles.get_mut("p99").unwrap();
+    (p99.low, p99.high, p99.method) =
+        (None, None, "not steady: the share of values beyond it rose".to_owned());
+    let text = terminal(&[RunView::new(&record, &summary)], false, 160);
+    assert_eq!(text.matches("rate only").count(), 1, "{text}");
+}
