@@ -90,6 +90,10 @@ fn a_server_that_the_journal_has_lost_is_named_and_ended_when_all_is_asked_for()
         home.fine(&["server", "up", "lost"]);
         fs::write(home.state().join("journal.jsonl"), lost).unwrap();
         let status = i32::from(!lost.is_empty());
+        let listed = home.run(&["host", "status"]);
+        assert_eq!(listed.status.code(), Some(status), "{listed:?}");
+        let text = String::from_utf8(listed.stdout).unwrap();
+        assert!(text.contains("private server lost (the journal does not know it)"), "{text}");
         let reported = home.run(&["host", "restore"]);
         assert_eq!(reported.status.code(), Some(status), "{reported:?}");
         let text = String::from_utf8(reported.stdout).unwrap();

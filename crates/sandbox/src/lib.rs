@@ -46,7 +46,7 @@ pub use folder::check_name;
 pub use lever_set::ServerLevers;
 pub use list::{down, free, list};
 pub use log::tail;
-pub use lost::put_back_lost;
+pub use lost::{put_back_lost, unknown_to_journal};
 pub use settings::{Setting, parse_set};
 pub use site::{Progress, Site};
 pub use undo::put_back_own as put_back;

@@ -1,7 +1,7 @@
 //! Private servers that the journal has lost: found by the marks of their folders, and removed where that is safe.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mydyno_host::machine::Presence;
 use mydyno_host::process::StartedProcess;
@@ -16,38 +16,61 @@ use crate::folder::{ServerFolder, check_name};
 use crate::purpose;
 use crate::variable::PrivateServers;
 
+/// Marked folders of private servers and named disks without an entry in the journal.
+struct Unknown {
+    servers: Vec<PathBuf>,
+    disks: Vec<PathBuf>,
+}
+
+impl Unknown {
+    fn find(host: &Host) -> Result<Self, SandboxError> {
+        // The journal is read after the folders: a command that makes a server meanwhile writes its entry before the folder
+        // exists.
+        let mut servers = lost::marked_below(&host.state.servers(), |name| check_name(name).is_ok())?;
+        let mut disks = lost::marked_below(host.state.path(), |name| name.starts_with("disk-"))?;
+        let known = host.journal.read()?.open;
+        let is_unknown = |purpose: &str| !known.iter().any(|open| open.entry.purpose == purpose);
+        servers.retain(|path| is_unknown(&purpose::of_server(name_of(path))));
+        disks.retain(|path| is_unknown(&of_disk(disk_name(path))));
+        Ok(Self { servers, disks })
+    }
+}
+
+/// Private servers and named disks that the journal does not know, as changes that stay until a command ends them.
+///
+/// # Errors
+/// The state folder or the journal cannot be read.
+pub fn unknown_to_journal(host: &Host) -> Result<Vec<ChangeInfo>, SandboxError> {
+    let Unknown { servers, disks } = Unknown::find(host)?;
+    let servers = servers.iter().map(|path| change_of_server(path, name_of(path)));
+    let disks = disks.iter().map(|path| change_of_disk(path, disk_name(path)));
+    let mark = |mut change: ChangeInfo| {
+        change.what.push_str(" (the journal does not know it)");
+        change
+    };
+    Ok(servers.chain(disks).map(mark).collect())
+}
+
 /// Removes private servers whose marked folders have no journal entry. Without `all`, a server whose process runs
 /// stays, because the journal would have said whether it is kept or in use; so do named disks, which are always kept.
 ///
 /// # Errors
 /// The state folder, `/proc` or the journal cannot be read or written.
 pub fn put_back_lost(host: &Host, all: bool) -> Result<Vec<RestoreOutcome>, SandboxError> {
-    // The journal is read after the folders: a command that makes a server meanwhile writes its entry before the folder
-    // exists.
-    let servers = lost::marked_below(&host.state.servers(), |name| check_name(name).is_ok())?;
-    let disks = lost::marked_below(host.state.path(), |name| name.starts_with("disk-"))?;
-    let known = host.journal.read()?.open;
-    let is_lost = |purpose: &str| !known.iter().any(|open| open.entry.purpose == purpose);
+    let Unknown { servers, disks } = Unknown::find(host)?;
     let mut outcomes = Vec::new();
     for path in servers {
         let name = name_of(&path);
-        let purpose = purpose::of_server(name);
-        if is_lost(&purpose) {
-            outcomes.extend(server(host, name, &purpose, all)?);
-        }
+        outcomes.extend(server(host, name, &purpose::of_server(name), all)?);
     }
     for path in disks {
-        let name = name_of(&path).trim_start_matches("disk-");
-        let purpose = format!("disk {name}");
-        if !is_lost(&purpose) {
-            continue;
-        }
+        let name = disk_name(&path);
         if all {
+            let purpose = of_disk(name);
             lost::adopt(&host.journal, &host.lease, &purpose, &path, None)?;
             outcomes.extend(restore_found(&host.journal, &host.lease, &purpose, &PrivateServers)?);
         } else {
-            let until = format!("mydyno host disk down {name}");
-            outcomes.push(left(&path, format!("emulated disk {name}"), "it may be kept on purpose", until));
+            outcomes.push(left(change_of_disk(&path, name), "it may be kept on purpose"));
         }
     }
     Ok(outcomes)
@@ -55,10 +78,7 @@ pub fn put_back_lost(host: &Host, all: bool) -> Result<Vec<RestoreOutcome>, Sand
 
 fn server(host: &Host, name: &str, purpose: &str, all: bool) -> Result<Vec<RestoreOutcome>, SandboxError> {
     let folder = ServerFolder::of(&host.state, name);
-    let leave = |why: &str| {
-        let (what, until) = (format!("private server {name}"), format!("mydyno server down {name}"));
-        Ok(vec![left(folder.path(), what, why, until)])
-    };
+    let leave = |why: &str| Ok(vec![left(change_of_server(folder.path(), name), why)]);
     let process = match folder.load() {
         Ok(saved) => saved.map(|saved| StartedProcess { identity: saved.process, program: saved.program }),
         // Whether its process runs is unknown.
@@ -80,17 +100,41 @@ fn name_of(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// A lost change that stays for now.
-fn left(path: &Path, what: String, why: &str, until: String) -> RestoreOutcome {
+fn disk_name(path: &Path) -> &str {
+    name_of(path).trim_start_matches("disk-")
+}
+
+/// The purpose of a named disk in the journal.
+fn of_disk(name: &str) -> String {
+    format!("disk {name}")
+}
+
+fn change_of_server(path: &Path, name: &str) -> ChangeInfo {
+    change(path, format!("private server {name}"), format!("mydyno server down {name}"))
+}
+
+fn change_of_disk(path: &Path, name: &str) -> ChangeInfo {
+    change(path, format!("emulated disk {name}"), format!("mydyno host disk down {name}"))
+}
+
+fn change(path: &Path, what: String, until: String) -> ChangeInfo {
     let made = fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
-    let change = ChangeInfo {
+    ChangeInfo {
         id: 0,
         what,
         was: Value::from("absent"),
         now: Value::from("present"),
         since: made.map(|time| rfc3339(time.into())).unwrap_or_default(),
-        lease: LeaseState::Kept { until: until.clone() },
+        lease: LeaseState::Kept { until },
         extra: Map::new(),
+    }
+}
+
+/// A lost change that stays for now.
+fn left(change: ChangeInfo, why: &str) -> RestoreOutcome {
+    let until = match &change.lease {
+        LeaseState::Kept { until } => until.as_str(),
+        _ => "mydyno host restore",
     };
     let why = format!(
         "the journal does not know it, and its mark says that it is mydyno's; {why}: `{until}` ends it, or `mydyno host restore --all`"

@@ -59,7 +59,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
 fn status(ui: &Ui) -> Result<Status, Failure> {
     let host = find_host("host status")?;
     let changes = match &host {
-        Some(host) => restore::status(&host.journal, host.machine()).map_err(environment)?,
+        Some(host) => {
+            let mut changes = restore::status(&host.journal, host.machine()).map_err(environment)?;
+            let unknown = mydyno_sandbox::unknown_to_journal(host);
+            changes.extend(unknown.map_err(|e| Failure::environment(e.to_string()))?);
+            changes
+        }
         None => vec![],
     };
     let damaged = damaged_lines(host.as_ref())?;
