@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mydyno_load::session;
 use mydyno_model::plan::{Arrivals, Backend, ConnectionPlan, Scheduling, StepPlan, StopOnError, WaitPlan};
 use mydyno_model::units::{parse_duration, parse_rate};
 
@@ -58,8 +59,8 @@ pub(super) fn scheduling_for(steps: &[StepPlan], searches: bool) -> Scheduling {
 /// The nice value of the load generator's session on a host that schedules the load and its server by sessions; `None`
 /// keeps the load in the user's session.
 pub(super) fn session_nice(scheduling: Scheduling, steps: &[StepPlan]) -> Option<u8> {
-    let gains = steps.iter().all(|step| mydyno_load::session::gains(step.connections));
-    (scheduling == Scheduling::Batch && gains).then_some(mydyno_load::session::NICE)
+    let gains = steps.iter().all(|step| session::gains(step.connections, session::FEWEST));
+    (scheduling == Scheduling::Batch && gains).then_some(session::NICE)
 }
 
 pub(super) fn connecting(request: &Request, faults: &mut Faults) -> ConnectionPlan {
