@@ -17,6 +17,7 @@ pub mod factorial;
 mod figures;
 pub mod findings;
 pub mod flame;
+mod intervals;
 mod latency;
 mod markdown;
 mod merge;

@@ -10,6 +10,7 @@ use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, about_provisional, compared};
 use crate::contrast::{command, contrasts};
 use crate::details;
+use crate::intervals;
 use crate::scaling;
 use crate::sheet::{self, Column, Sheet};
 use crate::text::{markdown as esc, markdown_code, shell};
@@ -57,7 +58,7 @@ fn one(out: &mut String, runs: &[RunView<'_>], n: usize, run: &RunView<'_>) {
     if let Some(Ok(fit)) = scaling::law(run) {
         let _ = writeln!(out, "Scalability law: {}.\n", esc(&scaling::words(&fit)));
     }
-    let notes = words::about_intervals(run);
+    let notes = intervals::about(run);
     if !notes.is_empty() {
         let _ = writeln!(out, "{}\n", esc(&notes.join(" ")));
     }

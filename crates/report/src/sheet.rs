@@ -6,8 +6,8 @@ use mydyno_model::summary::{CapacityTrial, PointSummary, StepSummary, Summary};
 use crate::charts::step_name;
 use crate::compare::{Difference, client_cpu_us};
 use crate::figures::{Unit, change, interval, number, percent, percentile_label, us};
+use crate::intervals;
 use crate::usage::{Usage, usage};
-use crate::words;
 
 /// Columns of equal length.
 #[derive(Debug, Clone, Default)]
@@ -96,7 +96,7 @@ pub fn steps(summary: &Summary) -> Sheet {
     }
     let errors = |s: &StepSummary| number(s.errors.values().sum::<u64>() as f64);
     sheet.column("errors", 1, steps.iter().map(errors));
-    sheet.column("steady", 9, steps.iter().map(|s| words::steady(s).to_owned()));
+    sheet.column("steady", 9, steps.iter().map(|s| intervals::steady(s).to_owned()));
     sheet
 }
 
@@ -193,7 +193,7 @@ pub fn figures(step: &StepSummary) -> Sheet {
         }
     }
     row("errors".to_owned(), number(step.errors.values().sum::<u64>() as f64), String::new());
-    row("steady".to_owned(), words::steady(step).to_owned(), String::new());
+    row("steady".to_owned(), intervals::steady(step).to_owned(), String::new());
     let mut sheet = Sheet::default();
     for (n, head) in ["", "value", "low–high"].into_iter().enumerate() {
         sheet.column(head, 0, rows.iter().map(|r| r[n].clone()));

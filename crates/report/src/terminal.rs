@@ -10,6 +10,7 @@ use crate::charts::{letter, step_name};
 use crate::compare::{CAVEAT, about_provisional, compared};
 use crate::contrast::{command, contrasts};
 use crate::details;
+use crate::intervals;
 use crate::scaling;
 use crate::sheet::{self, Sheet};
 use crate::text::terminal as safe;
@@ -216,7 +217,7 @@ impl Page {
                 self.line(&part);
             }
         }
-        let notes = words::about_intervals(run);
+        let notes = intervals::about(run);
         if !run.summary.steps.is_empty() {
             let text = format!(
                 "p50 to max are response times of transactions, from the intended start to the last byte. {}",

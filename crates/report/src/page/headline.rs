@@ -9,6 +9,7 @@ use crate::RunView;
 use crate::answer;
 use crate::charts::letter;
 use crate::figures::{Unit, interval, number, percent, percentile_label, us};
+use crate::intervals;
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
 use crate::tpcc;
@@ -77,7 +78,7 @@ pub fn html(runs: &[RunView<'_>]) -> Markup {
 
 fn headline(run: &RunView<'_>, is_alone: bool) -> Markup {
     let steps = run.summary.steps.as_slice();
-    let notes = words::about_intervals(run);
+    let notes = intervals::about(run);
     html! {
         @match steps {
             [] => {
@@ -120,7 +121,7 @@ fn cards(step: &StepSummary) -> Markup {
         step.attempts.as_ref().map(|a| format!(", {} of the attempts in vain", percent(1.0 - a.goodput)));
     let below = format!("{} succeeded{}", number(step.transactions as f64), again.unwrap_or_default());
     card("errors", number(errors as f64), &below);
-    card("steady", words::steady(step).to_owned(), &format!("over {} s", number(step.window_s)));
+    card("steady", intervals::steady(step).to_owned(), &format!("over {} s", number(step.window_s)));
     html! {
         dl.cards {
             @for (name, value, small) in &cards {
@@ -209,7 +210,7 @@ fn steps_table(steps: &[StepSummary]) -> Table {
         cells.push(Cell::from(step.response_us.max.map_or("–".to_owned(), us)));
         let errors: u64 = step.errors.values().sum();
         cells.push(Cell::from(number(errors as f64)).class(if errors > 0 { "bad" } else { "" }));
-        cells.push(Cell::from(words::steady(step)).class(if step.steady == Some(false) {
+        cells.push(Cell::from(intervals::steady(step)).class(if step.steady == Some(false) {
             "bad"
         } else {
             ""
