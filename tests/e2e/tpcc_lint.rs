@@ -49,15 +49,17 @@ fn prepare(home: &Home, server: &Server<'_>, schema: &str, driver: &str) {
     home.fine(&server.bench("tpcc", &options("prepare", schema, driver)));
 }
 
-/// Does the work of a driver until it has entered [`ORDERS`]. Several runs would draw the same numbers.
+/// Does the work of a driver until it has entered [`ORDERS`] more. Several runs would draw the same numbers.
 fn work(home: &Home, server: &Server<'_>, schema: &str, driver: &str) {
     let rest = [
         &options("run", schema, driver)[..],
         &["--time=300s", "--warmup=0s", "--no-observe", "--quiet", "--allow-load"],
     ];
-    let running = home.start(&server.bench("tpcc", &rest.concat()));
     let entered = format!("SELECT COUNT(*) FROM {schema}.orders WHERE o_id > 3000");
-    until("the orders are entered", || server.sql(&entered)[0][0].parse::<u64>().unwrap() >= ORDERS);
+    let entered = || server.sql(&entered)[0][0].parse::<u64>().unwrap();
+    let before = entered();
+    let running = home.start(&server.bench("tpcc", &rest.concat()));
+    until("the orders are entered", || entered() >= before + ORDERS);
     signal(running.id() as i32, libc::SIGINT);
     let ended = Ended::from(running.wait_with_output().unwrap());
     assert_eq!(ended.status, 130, "{ended:?}");
@@ -105,6 +107,13 @@ fn the_work_of_a_driver_is_told_from_the_tables_that_it_left() {
         terminal.contains("agrees with --as sysbench-tpcc") && terminal.contains("never written"),
         "{terminal}"
     );
+
+    work(&home, &server, "peer", "specification");
+    let (status, both) = lint(&home, &server, "peer");
+    assert_eq!(status, 1, "{both}");
+    assert_eq!(both["like"].as_array().map(Vec::len), Some(0), "two drivers are none: {both}");
+    let amounts = both["rows"].as_array().unwrap().iter().find(|row| row["id"] == "line-amount").unwrap();
+    assert!(amounts["found"].as_str().unwrap().contains("other amounts in the rest"), "{both}");
 }
 
 /// Another driver's work on fresh tables: these properties differ.

@@ -7,6 +7,8 @@ mod judge;
 mod names;
 mod questions;
 mod skew;
+#[cfg(test)]
+mod tests;
 
 pub use judge::{Judged, judge};
 pub use names::{Names, NamesError};

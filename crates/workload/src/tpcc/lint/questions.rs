@@ -77,11 +77,13 @@ pub fn questions() -> Vec<Question> {
             ),
         ),
         ("payments", "SELECT COUNT(*), COALESCE(SUM(h_c_w_id <> h_w_id), 0) FROM history".to_owned()),
+        // All lines of one district: of all the time since the load, and next to one another by the key.
         (
             "amounts",
             format!(
                 "SELECT COALESCE(SUM(ol_amount = ol_quantity * i_price), 0), COUNT(*) FROM \
-                 (SELECT ol_i_id, ol_amount, ol_quantity FROM order_line WHERE {since} LIMIT 1000) AS l \
+                 (SELECT ol_i_id, ol_amount, ol_quantity FROM order_line \
+                 WHERE ol_w_id = (SELECT MIN(w_id) FROM warehouse) AND ol_d_id = 1 AND {since}) AS l \
                  JOIN item ON i_id = ol_i_id"
             ),
         ),
