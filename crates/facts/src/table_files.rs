@@ -43,6 +43,15 @@ pub fn datadir(context: &Context) -> Read<String> {
 /// The data directory cannot be read. A folder that cannot be read has no files.
 pub fn files(source: &Source, datadir: &str, ends: &[&str]) -> Read<Vec<TableFile>> {
     let mut found = Vec::new();
+    visit(source, datadir, ends, |file| found.push(file))?;
+    Ok(found)
+}
+
+/// Shows each of these files, of which there may be more than memory should hold.
+///
+/// # Errors
+/// As [`files`].
+pub fn visit(source: &Source, datadir: &str, ends: &[&str], mut see: impl FnMut(TableFile)) -> Read<()> {
     for folder in source.list(datadir)?.into_iter().take(FOLDERS) {
         if OURS.contains(&folder.as_str()) {
             continue;
@@ -50,14 +59,14 @@ pub fn files(source: &Source, datadir: &str, ends: &[&str]) -> Read<Vec<TableFil
         // Files of the data directory itself have no list.
         for file in source.list(&format!("{datadir}/{folder}")).unwrap_or_default() {
             let Some(table) = ends.iter().find_map(|end| file.strip_suffix(end)) else { continue };
-            found.push(TableFile {
+            see(TableFile {
                 schema: of_file_name(&folder),
                 table: of_file_name(table),
                 path: format!("{datadir}/{folder}/{file}"),
             });
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Decodes a name from InnoDB's dictionary or a file name: `@` and four hexadecimal digits are the character of that

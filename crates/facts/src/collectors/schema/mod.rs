@@ -220,10 +220,11 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     sql.at_most(None);
     let within = |time: Duration| Instant::now() + time.mul_f64(context.options.patience);
     if many {
-        for (schema, table) in many::of_other_engines(context) {
-            census.other_engine(&schema, &table);
+        let files = many::OfFiles::read(context);
+        for (schema, table) in &files.of_index_files {
+            census.other_engine(schema, table);
         }
-        many::definitions(sql, within(DEFINING), &mut census);
+        many::definitions(sql, &files, within(DEFINING), &mut census);
         let again = census.again();
         census = reading::read(sql, &again, many, within(READING), census);
     }
