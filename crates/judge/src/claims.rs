@@ -1,12 +1,13 @@
 //! The collection of all claims: the built-in ones, overridden by those of a folder.
 
 use indexmap::IndexMap;
+use mydyno_model::embedded::Embedded;
 
 use crate::claim::Claim;
 use crate::error::{JudgeError, Problem};
 
 /// Files of the built-in claims, with their texts.
-static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/claims.rs"));
+static EMBEDDED: Embedded = include!(concat!(env!("OUT_DIR"), "/claims.rs"));
 
 /// Claims by id, in the order of their files.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +19,7 @@ impl Claims {
     /// # Errors
     /// One of them is invalid; the tests ensure that none is.
     pub fn embedded() -> Result<Self, JudgeError> {
-        Self::read(EMBEDDED.iter().copied())
+        Self::read(EMBEDDED.files())
     }
 
     /// Claims from files `AREA/ID.toml`.

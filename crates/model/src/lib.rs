@@ -13,6 +13,7 @@ pub mod config;
 pub mod crash;
 pub mod diagnosis;
 pub mod document;
+pub mod embedded;
 pub mod estimate;
 pub mod experiment;
 pub mod facts;

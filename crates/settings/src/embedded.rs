@@ -1,12 +1,11 @@
 //! The files of `knobs/`, embedded at build time.
 
+use mydyno_model::embedded::Embedded;
+
 /// Names below `knobs/`, with their texts.
-pub(crate) static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/knobs.rs"));
+pub(crate) static EMBEDDED: Embedded = include!(concat!(env!("OUT_DIR"), "/knobs.rs"));
 
 /// The files of one folder below `knobs/`.
 pub(crate) fn folder(name: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    EMBEDDED
-        .iter()
-        .copied()
-        .filter(move |(file, _)| file.rsplit_once('/').is_some_and(|(folder, _)| folder == name))
+    EMBEDDED.files().filter(move |(file, _)| file.rsplit_once('/').is_some_and(|(folder, _)| folder == name))
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use mydyno_model::embedded::Embedded;
 use serde::Deserialize;
 
 use crate::error::{JudgeError, Problem};
 use crate::expr::{Bindings, Expr, parse_with};
 
 /// Files of all embedded rules, with their texts.
-static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+static EMBEDDED: Embedded = include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 
 /// The folder of these rules.
 const FOLDER: &str = "diagnosis/";
@@ -142,7 +143,7 @@ impl Rules {
     /// # Errors
     /// One of them is invalid; the tests ensure that none is.
     pub fn embedded() -> Result<Self, JudgeError> {
-        let files = EMBEDDED.iter().filter(|(file, _)| file.starts_with(FOLDER));
+        let files = EMBEDDED.files().filter(|(file, _)| file.starts_with(FOLDER));
         let (mut rules, mut problems) = (Vec::new(), Vec::new());
         for (file, text) in files {
             match Rule::read(file, text) {

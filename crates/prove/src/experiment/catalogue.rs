@@ -1,6 +1,7 @@
 //! All experiments: those in the program, and those of a folder that replace or extend them.
 
 use indexmap::IndexMap;
+use mydyno_model::embedded::Embedded;
 use mydyno_model::experiment::definition::Definition;
 
 use super::examine::examine;
@@ -9,7 +10,7 @@ use super::reading;
 use crate::error::ProveError;
 
 /// Files of the experiments in the program, with their texts.
-static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+static EMBEDDED: Embedded = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 /// An experiment and its file.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +46,7 @@ impl Experiments {
     /// # Errors
     /// One of them has a mistake; a test rules that out.
     pub fn embedded() -> Result<Self, ProveError> {
-        Self::read(EMBEDDED.iter().copied())
+        Self::read(EMBEDDED.files())
     }
 
     /// Experiments from files `NAME.toml`.

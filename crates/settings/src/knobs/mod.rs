@@ -180,7 +180,7 @@ impl Knobs {
     /// # Errors
     /// A file is not valid; a test rules that out.
     pub fn embedded() -> Result<Self, SettingsError> {
-        Self::read(EMBEDDED.iter().copied())
+        Self::read(EMBEDDED.files())
     }
 
     /// Parses knobs from files `FOLDER/NAME.toml`.
