@@ -215,6 +215,7 @@ fn refusal(ended: &Ended) -> String {
         ("older than 1.2", "TLS older than 1.2: refused"),
         ("no cipher in common", "no cipher in common: refused"),
         ("queue.toml:40:7: `SELECT id, payload FROM job", "no SKIP LOCKED in this server: refused"),
+        ("and max_heap_table_size is", "a table larger than max_heap_table_size: refused"),
         ("has no transactions that only read", "no transactions that only read in this server: refused"),
     ] {
         if ended.status == 3 && ended.stderr.contains(part) {

@@ -110,7 +110,7 @@ fn no_engine(needs: &Needs<'_>, found: &Found) -> Option<String> {
 fn too_little_heap(needs: &Needs<'_>, found: &Found) -> Option<String> {
     let limit = found.max_heap_table_size.filter(|limit| *limit < needs.heap_bytes)?;
     Some(format!(
-        "the largest table needs about {} of the server's memory and max_heap_table_size is {}: raise it with `SET GLOBAL max_heap_table_size = {};`, if the server has that much to spare, or ask for a --table-size of at most 1/{} of this one",
+        "the largest table needs about {} of the server's memory and max_heap_table_size is {}: raise it with `SET GLOBAL max_heap_table_size = {};`, if the server has that much to spare, or take another engine or at most 1/{} of the rows",
         show_bytes(needs.heap_bytes as f64),
         show_bytes(limit as f64),
         needs.heap_bytes + needs.heap_bytes / 10,
@@ -257,7 +257,7 @@ mod tests {
             reasons[0].contains("no storage engine rocksdb") && reasons[0].contains("innodb, myisam, memory")
         );
         assert!(reasons[1].contains("`SET GLOBAL max_heap_table_size = 73819750;`"), "{}", reasons[1]);
-        assert!(reasons[1].ends_with("at most 1/4 of this one"), "{}", reasons[1]);
+        assert!(reasons[1].ends_with("at most 1/4 of the rows"), "{}", reasons[1]);
         assert!(reasons[2].contains("`SET GLOBAL max_allowed_packet = 16778240;`"), "{}", reasons[2]);
         assert!(reasons[2].ends_with("--bulk-bytes at most 16777215"), "{}", reasons[2]);
     }
