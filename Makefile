@@ -173,7 +173,7 @@ stats: ## coverage of intervals and error rates of verdicts on simulated series,
 	@$(CARGO) run -q --release --locked -p mydyno-sim --example measure -- $(SEEDS) \
 	  | tee $(if $(MYDYNO_WRITE_DOCS),docs/journal/statistics-measured.md,/dev/null)
 
-dist: ## the static binary in every form, into dist/: tarball, deb, rpm, wheel, container file, SBOM, checksums
+dist: ## static binaries for x86-64 and aarch64 in every form and one for glibc, into dist/: tarball, deb, rpm, wheel, container file, SBOM, checksums
 	@scripts/install-deps dist
 	@scripts/dist
 
