@@ -49,8 +49,8 @@ fn prepare(home: &Home, server: &Server<'_>, schema: &str, driver: &str) {
     home.fine(&server.bench("tpcc", &options("prepare", schema, driver)));
 }
 
-/// Does the work of a driver until it has entered [`ORDERS`] more. Several runs would draw the same numbers.
-fn work(home: &Home, server: &Server<'_>, schema: &str, driver: &str) {
+/// Does the work of a driver until it has entered so many orders more. Several runs would draw the same numbers.
+fn work(home: &Home, server: &Server<'_>, schema: &str, driver: &str, orders: u64) {
     let rest = [
         &options("run", schema, driver)[..],
         &["--time=300s", "--warmup=0s", "--no-observe", "--quiet", "--allow-load"],
@@ -59,7 +59,7 @@ fn work(home: &Home, server: &Server<'_>, schema: &str, driver: &str) {
     let entered = || server.sql(&entered)[0][0].parse::<u64>().unwrap();
     let before = entered();
     let running = home.start(&server.bench("tpcc", &rest.concat()));
-    until("the orders are entered", || entered() >= before + ORDERS);
+    until("the orders are entered", || entered() >= before + orders);
     signal(running.id() as i32, libc::SIGINT);
     let ended = Ended::from(running.wait_with_output().unwrap());
     assert_eq!(ended.status, 130, "{ended:?}");
@@ -81,7 +81,7 @@ fn the_work_of_a_driver_is_told_from_the_tables_that_it_left() {
     assert_eq!(found["stock-sums"], "unknown", "nothing was done yet");
     assert_eq!((fresh["warehouses"].as_u64(), fresh["like"].as_array().unwrap().len()), (Some(2), 0));
 
-    work(&home, &server, "peer", "sysbench-tpcc");
+    work(&home, &server, "peer", "sysbench-tpcc", ORDERS);
     let (status, peer) = lint(&home, &server, "peer");
     assert_eq!(status, 1, "{peer}");
     assert!(peer["orders_since_load"].as_u64().unwrap() >= ORDERS, "{peer}");
@@ -108,7 +108,7 @@ fn the_work_of_a_driver_is_told_from_the_tables_that_it_left() {
         "{terminal}"
     );
 
-    work(&home, &server, "peer", "specification");
+    work(&home, &server, "peer", "specification", ORDERS / 4);
     let (status, both) = lint(&home, &server, "peer");
     assert_eq!(status, 1, "{both}");
     assert_eq!(both["like"].as_array().map(Vec::len), Some(0), "two drivers are none: {both}");
@@ -121,7 +121,7 @@ fn differs(driver: &str, differ: &[&str]) {
     let home = Home::new();
     let server = server(&home);
     prepare(&home, &server, "peer", driver);
-    work(&home, &server, "peer", driver);
+    work(&home, &server, "peer", driver, ORDERS);
     let (status, found) = lint(&home, &server, "peer");
     let states = states(&found);
     for id in differ {
@@ -146,7 +146,7 @@ fn tables_with_names_and_numbers_of_another_driver_are_read_and_a_missing_update
     let home = Home::new();
     let server = server(&home);
     prepare(&home, &server, "own", "specification");
-    work(&home, &server, "own", "specification");
+    work(&home, &server, "own", "specification", ORDERS);
     let (_, own) = lint(&home, &server, "own");
     let found = states(&own);
     assert!(!found.values().any(|state| state == "differs"), "{own}");
