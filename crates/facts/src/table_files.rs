@@ -10,6 +10,10 @@ const FOLDERS: usize = 5000;
 /// Folders that belong to the server.
 const OURS: [&str; 3] = ["mysql", "performance_schema", "sys"];
 
+/// Ends of the names of a table's definition on servers without a dictionary, and of InnoDB's files.
+const DEFINITION: &str = ".frm";
+const INNODB: &str = ".ibd";
+
 /// A file of a table of users.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TableFile {
@@ -37,36 +41,79 @@ pub fn datadir(context: &Context) -> Read<String> {
     Ok(format!("{}{}", mounts::view(&context.source, server)?, context.datadir()?))
 }
 
-/// The files below the data directory whose names end with one of `ends`, as in `.MYI`, in the order of their names.
+/// A folder of the data directory: the files of a schema's tables.
+pub struct Folder<'a> {
+    path: String,
+    schema: String,
+    /// Names, in order.
+    names: &'a [String],
+}
+
+impl Folder<'_> {
+    /// The files whose names end with one of `ends`, as in `.MYI`, in the order of their names.
+    pub fn ending(&self, ends: &[&str]) -> impl Iterator<Item = TableFile> {
+        self.names.iter().filter_map(move |name| {
+            let table = ends.iter().find_map(|end| name.strip_suffix(end))?;
+            Some(self.file(table, name))
+        })
+    }
+
+    /// The definitions of tables beside which there is no file of InnoDB: views, tables of other engines, and those in a
+    /// tablespace that several share.
+    pub fn beside_innodb(&self) -> impl Iterator<Item = TableFile> {
+        self.ending(&[DEFINITION]).filter(|file| !file.is_part() && !self.is_of_innodb(&file.path))
+    }
+
+    /// Whether there is a definition: a server with a dictionary has none.
+    pub fn has_definition(&self) -> bool {
+        self.names.iter().any(|name| name.ends_with(DEFINITION))
+    }
+
+    /// Whether InnoDB has a file for the table of a definition, or, of a table in partitions, for one of these.
+    fn is_of_innodb(&self, definition: &str) -> bool {
+        let name = definition.rsplit('/').next().unwrap_or_default();
+        let table = name.strip_suffix(DEFINITION).unwrap_or(name);
+        let is_there = |file: String| self.names.binary_search(&file).is_ok();
+        let part = format!("{table}#");
+        let first = self.names.partition_point(|name| *name < part);
+        let parts = self.names.iter().skip(first).take_while(|name| name.starts_with(&part));
+        is_there(format!("{table}{INNODB}")) || parts.into_iter().any(|name| name.ends_with(INNODB))
+    }
+
+    fn file(&self, table: &str, name: &str) -> TableFile {
+        TableFile {
+            schema: self.schema.clone(),
+            table: of_file_name(table),
+            path: format!("{}/{name}", self.path),
+        }
+    }
+}
+
+/// Shows each folder of users below the data directory, of which there are at most 5,000. The names of one are held at a time.
 ///
 /// # Errors
 /// The data directory cannot be read. A folder that cannot be read has no files.
-pub fn files(source: &Source, datadir: &str, ends: &[&str]) -> Read<Vec<TableFile>> {
-    let mut found = Vec::new();
-    visit(source, datadir, ends, |file| found.push(file))?;
-    Ok(found)
-}
-
-/// Shows each of these files, of which there may be more than memory should hold.
-///
-/// # Errors
-/// As [`files`].
-pub fn visit(source: &Source, datadir: &str, ends: &[&str], mut see: impl FnMut(TableFile)) -> Read<()> {
+pub fn folders(source: &Source, datadir: &str, mut see: impl FnMut(&Folder<'_>)) -> Read<()> {
     for folder in source.list(datadir)?.into_iter().take(FOLDERS) {
         if OURS.contains(&folder.as_str()) {
             continue;
         }
+        let path = format!("{datadir}/{folder}");
         // Files of the data directory itself have no list.
-        for file in source.list(&format!("{datadir}/{folder}")).unwrap_or_default() {
-            let Some(table) = ends.iter().find_map(|end| file.strip_suffix(end)) else { continue };
-            see(TableFile {
-                schema: of_file_name(&folder),
-                table: of_file_name(table),
-                path: format!("{datadir}/{folder}/{file}"),
-            });
-        }
+        let names = source.list(&path).unwrap_or_default();
+        see(&Folder { path, schema: of_file_name(&folder), names: &names });
     }
     Ok(())
+}
+
+/// The files below the data directory whose names end with one of `ends`, as in `.MYI`.
+///
+/// # Errors
+/// As [`folders`].
+pub fn files(source: &Source, datadir: &str, ends: &[&str]) -> Read<Vec<TableFile>> {
+    let mut found = Vec::new();
+    folders(source, datadir, |folder| found.extend(folder.ending(ends)))?;
+    Ok(found)
 }
 
 /// Decodes a name from InnoDB's dictionary or a file name: `@` and four hexadecimal digits are the character of that

@@ -175,7 +175,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     name_as_password(sql, readings);
     let of_triggers = triggers::read(context, sql, readings);
     definers(sql, of_triggers, readings);
-    views::read(sql, readings);
+    views::read(context, sql, readings);
     let files = readings.value("server.accounts.may_read_files").and_then(|found| found.as_u64());
     listed(sql, "server.accounts.found.may_read_files", FILES, &Ok(files.unwrap_or(0)), readings);
 }

@@ -148,21 +148,32 @@ impl Census {
         if listed.is_empty() {
             return Ok(());
         }
-        // Servers look up a table by its name only where one name is given.
-        let named = match listed.as_slice() {
-            [one] => format!("= {one}"),
-            _ => format!("IN ({})", listed.join(", ")),
+        // Servers without a dictionary look up a table by its name only where one name is given, and else look through all names of
+        // the schema, which costs less where most of them are asked for.
+        let by_name = listed.len() == 1 || (self.part == Part::Definition && !sql.has_dictionary());
+        let conditions = if by_name {
+            listed.iter().map(|name| format!(" AND TABLE_NAME = {name}")).collect()
+        } else {
+            vec![format!(" AND TABLE_NAME IN ({})", listed.join(", "))]
         };
-        self.among(sql, schema, &format!(" AND TABLE_NAME {named}"))
+        self.among(sql, schema, &conditions)
     }
 
-    /// Reads the tables of a schema for whose names the condition is true; empty for all.
-    pub fn among(&mut self, sql: &mut ReadOnly<'_>, schema: &str, condition: &str) -> Result<(), SqlError> {
+    /// Reads the tables of a schema for whose names one of the conditions is true; an empty one is true for all.
+    pub fn among(
+        &mut self,
+        sql: &mut ReadOnly<'_>,
+        schema: &str,
+        conditions: &[String],
+    ) -> Result<(), SqlError> {
         let Some(in_schema) = quoted(schema) else { return Ok(()) };
-        let of = |columns: &str, view: &str, order: &str| {
-            format!(
-                "SELECT TABLE_NAME, {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {in_schema}{condition}{order}"
-            )
+        let of = |columns: &str, view: &str| {
+            let one = |condition: &String| {
+                format!(
+                    "SELECT TABLE_NAME, {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {in_schema}{condition}"
+                )
+            };
+            conditions.iter().map(one).collect::<Vec<_>>().join(" UNION ALL ")
         };
         let dialect = sql.dialect();
         let has_dictionary = sql.has_dictionary();
@@ -183,37 +194,36 @@ impl Census {
                 "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH, TABLE_COMMENT, CREATE_OPTIONS"
             }
         };
-        let tables = by_table(sql.rows(&of(told, "TABLES", ""))?);
+        let tables = by_table(sql.rows(&of(told, "TABLES"))?);
         if tables.is_empty() {
             return Ok(());
         }
         let mut columns = by_table(sql.rows(&of(
             "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA",
             "COLUMNS",
-            "",
         ))?);
         // The kind of an index, and whether it is disabled, are told by its open table.
         let parts = match self.part {
             Part::Definition if !has_dictionary => {
-                format!("INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, 'BTREE', {}, ''", hidden(dialect))
+                format!(
+                    "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, 'BTREE', {}, '', SEQ_IN_INDEX",
+                    hidden(dialect)
+                )
             }
             _ => format!(
-                "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}, {}",
+                "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}, {}, SEQ_IN_INDEX",
                 hidden(dialect),
                 disabled(dialect)
             ),
         };
         let mut indexes = match self.part {
             Part::Bare => BTreeMap::new(),
-            _ => by_table(sql.rows(&of(
-                &parts,
-                "STATISTICS",
-                " ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
-            ))?),
+            _ => by_table(sql.rows(&of(&parts, "STATISTICS"))?),
         };
         for (table, found) in tables {
             let columns = columns.remove(&table).unwrap_or_default();
-            let indexes = indexes.remove(&table).unwrap_or_default();
+            let mut indexes = indexes.remove(&table).unwrap_or_default();
+            indexes.sort_by_cached_key(in_order);
             if let Some(found) = found.first() {
                 self.table(schema, &table, found, columns, &indexes);
             }
@@ -422,6 +432,11 @@ fn by_table(rows: Vec<Row>) -> BTreeMap<String, Vec<Row>> {
         }
     }
     tables
+}
+
+/// The place of a part of an index: the index's name, and the part's number within it, which is the last cell.
+fn in_order(row: &Row) -> (String, u64) {
+    (text(row, 0).to_owned(), whole(row, row.len().saturating_sub(1)).unwrap_or(0))
 }
 
 fn column(row: Row) -> Option<Column> {
