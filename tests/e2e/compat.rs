@@ -399,6 +399,16 @@ fn an_endless_loop_in_a_script_is_ended_by_force() {
 }
 
 #[test]
+fn threads_that_are_not_ready_in_time_end_the_program() {
+    let home = Home::new();
+    let script = "function thread_init() while true do end end function event() end";
+    std::fs::write(home.path().join("loop.lua"), script).unwrap();
+    let ended = home.end(&["sysbench", "loop.lua", "--threads=2", "--thread-init-timeout=1", "run"]);
+    assert_eq!(ended.status, 2, "{ended:?}");
+    assert!(ended.stdout.contains("FATAL: Worker threads failed to initialize within 1 seconds!"), "{ended:?}");
+}
+
+#[test]
 fn links_are_made_and_taken_away() {
     let home = Home::new();
     let folder = home.path().join("bin");

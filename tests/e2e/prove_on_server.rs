@@ -47,7 +47,7 @@ fn value(server: &Server<'_>) -> String {
 }
 
 fn databases(server: &Server<'_>) -> Vec<Vec<String>> {
-    server.sql("SHOW DATABASES LIKE 'mydyno'")
+    server.sql("SHOW DATABASES WHERE `Database` IN ('mydyno', 'trial')")
 }
 
 /// The server belongs to a home of its own: the state folder of the experiment knows nothing of it. A test host may be short of
@@ -69,15 +69,20 @@ fn variables_of_a_users_server_are_swapped_and_put_back_and_its_tables_are_dropp
     assert!(refused.contains("--allow-change") && refused.contains("treatment 777"), "{refused}");
     assert_eq!((value(&server), databases(&server)), (before.clone(), vec![]), "nothing was permitted");
 
+    server.sql("CREATE DATABASE mydyno");
+    server.sql("CREATE TABLE mydyno.sbtest1 (id INT PRIMARY KEY)");
+    let taken = home.end(&text(&words(&file, &server, &["--allow-change", "--allow-load"])));
+    assert!(taken.status != 0 && taken.stderr.contains("name another database with --schema"), "{taken:?}");
+    let own = databases(&server);
     let out = home.path().join("out").display().to_string();
-    let ended =
-        home.end(&text(&words(&file, &server, &["--allow-change", "--allow-load", "--json", "--out", &out])));
+    let options = ["--schema", "trial", "--allow-change", "--allow-load", "--json", "--out", &out];
+    let ended = home.end(&text(&words(&file, &server, &options)));
     assert!([0, 1].contains(&ended.status), "{ended:?}");
     let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(verdict["scope"].as_str().unwrap().starts_with("this start of the server at"), "{verdict:#}");
     assert!(verdict["changed"][0].as_str().unwrap().contains("max_connect_errors"), "{verdict:#}");
     assert!(verdict.get("failures").is_none(), "{verdict:#}");
-    assert_eq!((value(&server), databases(&server)), (before, vec![]));
+    assert_eq!((value(&server), databases(&server)), (before, own));
     let resumed = home.fails(2, &["prove", "--resume", &out, "--quiet"]);
     assert!(resumed.contains("--on-server --allow-change"), "{resumed}");
     assert_eq!(home.lasting_traces(), [""; 0]);

@@ -62,6 +62,12 @@ pub enum RunError {
         /// The client's error.
         source: Box<WireError>,
     },
+    /// A statement that asks for rows was answered as one that changes them.
+    #[error("{doing}: the server answered a query without rows or columns, as no MySQL or MariaDB server does")]
+    NoColumns {
+        /// The operation, as in `reading the tables`.
+        doing: &'static str,
+    },
     /// The server of an audit could not be reached.
     #[error("{0}; without a server, `mydyno audit --host-only` examines this host only")]
     NoServer(Box<WireError>),

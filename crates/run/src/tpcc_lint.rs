@@ -37,6 +37,9 @@ pub fn tpcc_lint(plan: &TpccLintPlan, stop: &Cancel, watch: &mut Watch<'_>) -> R
         for (done, question) in all.iter().enumerate() {
             watch(Progress::Looking { done, of: all.len() });
             let answer = match client.query(&names.renamed(&question.sql)) {
+                Ok(rows) if rows.columns.is_empty() => {
+                    return Err(RunError::NoColumns { doing: "reading the tables" });
+                }
                 Ok(rows) => Ok(cells(&rows)),
                 // After an error of the server the connection is usable; any other error ends the reading.
                 Err(error) if error.server_error().is_some() => Err(error.to_string()),

@@ -40,7 +40,7 @@ pub(crate) trait Test: Send + Sync {
 /// Threads that wait for the beginning of the test.
 pub(crate) struct Started {
     /// Lets the threads begin.
-    pub(crate) begin: Box<dyn FnOnce()>,
+    pub(crate) begin: Box<dyn FnOnce() + Send>,
     /// Gets one message of each worker that has ended.
     pub(crate) ended: mpsc::Receiver<()>,
     /// Messages until the test is over.
@@ -133,8 +133,10 @@ pub(crate) fn run(engine: &Arc<Engine>, test: &Arc<dyn Test>, main: &mut dyn Rep
             return 1;
         }
     };
-    let together = Arc::clone(test).start_together(engine);
-    let Some(started) = together.unwrap_or_else(|| start_threads(engine, test)) else { return 1 };
+    let started = match start_within(engine, test) {
+        Ok(started) => started,
+        Err(status) => return status,
+    };
     // Before the threads begin, so that what they print follows.
     engine.log.notice("Threads started!\n");
     engine.begin();
@@ -184,6 +186,33 @@ fn begin_record(engine: &Engine) -> Result<Option<Record>, RunError> {
 fn end_record(engine: &Engine, record: Option<&Record>, how: End) {
     if let Some(Err(error)) = record.map(|record| record.end(engine, how)) {
         engine.log.fatal(&format!("the record cannot be written: {error}"));
+    }
+}
+
+/// Starts the threads and waits until they are ready to begin.
+///
+/// # Errors
+/// The exit status after a failure, or after the limit was over, which is printed.
+fn start_within(engine: &Arc<Engine>, test: &Arc<dyn Test>) -> Result<Started, u8> {
+    let (sender, ready) = mpsc::channel();
+    let (of_thread, test) = (Arc::clone(engine), Arc::clone(test));
+    // A thread that waits for its server cannot be interrupted, so somebody else looks at the clock.
+    thread::spawn(move || {
+        let together = Arc::clone(&test).start_together(&of_thread);
+        let _ = sender.send(together.unwrap_or_else(|| start_threads(&of_thread, &test)));
+    });
+    let answer = match engine.settings.thread_init {
+        Some(limit) => ready.recv_timeout(limit),
+        None => ready.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected),
+    };
+    match answer {
+        Ok(started) => started.ok_or(1),
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            let limit_s = engine.settings.thread_init.unwrap_or_default().as_secs();
+            engine.log.fatal(&format!("Worker threads failed to initialize within {limit_s} seconds!"));
+            Err(FORCED)
+        }
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(1),
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Settings {
     pub(crate) time: Option<Duration>,
     /// Time from the start to a forced end.
     pub(crate) forced_shutdown: Option<Duration>,
+    /// Time in which all threads must be ready to begin; `None` for no limit.
+    pub(crate) thread_init: Option<Duration>,
     /// Arrivals per second; 0 for none.
     pub(crate) rate: f64,
     /// Seconds between reports; 0 for none. A negative number is shown and reports nothing.
@@ -77,7 +79,8 @@ impl Settings {
             Ok(threads @ 1..=1_000_000) => threads,
             _ => return Err(format!("Invalid value for --threads: {threads}.\n")),
         };
-        let time = u64::try_from(options.int("time")).ok().filter(|s| *s > 0).map(Duration::from_secs);
+        let seconds = |option: &str| u64::try_from(options.int(option)).ok().filter(|s| *s > 0);
+        let time = seconds("time").map(Duration::from_secs);
         let forced_shutdown = forced_shutdown(options, time)?;
         let kind = options.text("rand-type").unwrap_or_default();
         if !["uniform", "gaussian", "special", "pareto", "zipfian"].contains(&kind) {
@@ -106,6 +109,7 @@ impl Settings {
             events: u64::try_from(options.int("events")).unwrap_or(0),
             time,
             forced_shutdown,
+            thread_init: seconds("thread-init-timeout").map(Duration::from_secs),
             rate: options.text("rate").and_then(|text| text.trim().parse().ok()).unwrap_or(0.0_f64).max(0.0),
             report_interval: options.int("report-interval"),
             checkpoints,

@@ -104,6 +104,9 @@ pub struct Args {
     /// Permit load on a server that others use.
     #[arg(long, requires = "on_server")]
     pub allow_load: bool,
+    /// Database of your server in which the load makes its tables [default: the experiment's, which is mydyno].
+    #[arg(long, value_name = "NAME", requires = "on_server")]
+    pub schema: Option<String>,
     /// Print help.
     #[arg(long, short = '?', action = clap::ArgAction::Help)]
     pub help: Option<bool>,
@@ -211,7 +214,8 @@ fn place(comparison: Comparison, args: &Args, password: Password, ui: &Ui) -> Re
     let server = UsersServer::new(&connect, target::reach(&args.server, &connect))
         .map_err(|error| unreachable(&error))?;
     let version = server.version().map_err(|error| unreachable(&error))?;
-    let on = OnServer { server, connect, version, allow_load: args.allow_load };
+    let on =
+        OnServer { server, connect, version, allow_load: args.allow_load, database: args.schema.clone() };
     comparison.on_server(on).map_err(usage)
 }
 

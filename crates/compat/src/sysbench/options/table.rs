@@ -140,7 +140,12 @@ pub(crate) fn additions() -> Vec<Definition> {
             "send the password to an unverified server in a readable form, where the account needs that",
         ),
         ("warmup-time", Int, Some("0"), "accepted, without effect"),
-        ("thread-init-timeout", Int, Some("30"), "accepted, without effect"),
+        (
+            "thread-init-timeout",
+            Int,
+            Some("30"),
+            "end the program when the threads are not ready after this many seconds; 0 sets no limit",
+        ),
         (
             "mydyno-engine",
             Text,
