@@ -405,7 +405,10 @@ fn threads_that_are_not_ready_in_time_end_the_program() {
     std::fs::write(home.path().join("loop.lua"), script).unwrap();
     let ended = home.end(&["sysbench", "loop.lua", "--threads=2", "--thread-init-timeout=1", "run"]);
     assert_eq!(ended.status, 2, "{ended:?}");
-    assert!(ended.stdout.contains("FATAL: Worker threads failed to initialize within 1 seconds!"), "{ended:?}");
+    assert!(
+        ended.stdout.contains("FATAL: Worker threads failed to initialize within 1 seconds!"),
+        "{ended:?}"
+    );
 }
 
 #[test]

@@ -22,8 +22,6 @@ pub struct OnServer {
     pub version: String,
     /// Whether it may be loaded although others use it.
     pub allow_load: bool,
-    /// The database in which the load makes its tables; `None` for the experiment's.
-    pub database: Option<String>,
 }
 
 impl OnServer {

@@ -63,7 +63,9 @@ pub enum RunError {
         source: Box<WireError>,
     },
     /// A statement that asks for rows was answered as one that changes them.
-    #[error("{doing}: the server answered a query without rows or columns, as no MySQL or MariaDB server does")]
+    #[error(
+        "{doing}: the server answered a query without rows or columns, as no MySQL or MariaDB server does"
+    )]
     NoColumns {
         /// The operation, as in `reading the tables`.
         doing: &'static str,

@@ -105,7 +105,7 @@ pub struct Args {
     #[arg(long, requires = "on_server")]
     pub allow_load: bool,
     /// Database of your server in which the load makes its tables [default: the experiment's, which is mydyno].
-    #[arg(long, value_name = "NAME", requires = "on_server")]
+    #[arg(long, value_name = "NAME", requires = "on_server", conflicts_with_all = ["resume", "again"])]
     pub schema: Option<String>,
     /// Print help.
     #[arg(long, short = '?', action = clap::ArgAction::Help)]
@@ -214,8 +214,7 @@ fn place(comparison: Comparison, args: &Args, password: Password, ui: &Ui) -> Re
     let server = UsersServer::new(&connect, target::reach(&args.server, &connect))
         .map_err(|error| unreachable(&error))?;
     let version = server.version().map_err(|error| unreachable(&error))?;
-    let on =
-        OnServer { server, connect, version, allow_load: args.allow_load, database: args.schema.clone() };
+    let on = OnServer { server, connect, version, allow_load: args.allow_load };
     comparison.on_server(on).map_err(usage)
 }
 
@@ -274,6 +273,9 @@ fn wanted(experiment: &Experiment, args: &Args) -> Result<ComparisonRequest, Fai
     if let Some(seed) = args.proving.seed {
         wanted.seed = seed;
         wanted.load.seed = Some(seed);
+    }
+    if let Some(schema) = &args.schema {
+        wanted.load.database = Some(schema.clone());
     }
     if problems.is_empty() { Ok(wanted) } else { Err(Failure { status: Status::Usage, problems }) }
 }

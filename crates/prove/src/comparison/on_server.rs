@@ -12,9 +12,6 @@ use crate::users_server::{OnServer, refusals, refused_jobs};
 /// A plan for the user's server, whose statements may only read.
 fn on_users_server(plan: &mut Plan, on: &OnServer) {
     plan.target = on.target();
-    if let Some(database) = &on.database {
-        plan.database.clone_from(database);
-    }
     plan.allow.load = on.allow_load;
     plan.allow.write = false;
 }
