@@ -72,7 +72,7 @@ fn variables_of_a_users_server_are_swapped_and_put_back_and_its_tables_are_dropp
     server.sql("CREATE DATABASE mydyno");
     server.sql("CREATE TABLE mydyno.sbtest1 (id INT PRIMARY KEY)");
     let taken = home.end(&text(&words(&file, &server, &["--allow-change", "--allow-load"])));
-    assert!(taken.status != 0 && taken.stderr.contains("name another database with --schema"), "{taken:?}");
+    assert!(taken.status != 0 && taken.stderr.contains("name another with --schema"), "{taken:?}");
     let own = databases(&server);
     let out = home.path().join("out").display().to_string();
     let options = ["--schema", "trial", "--allow-change", "--allow-load", "--json", "--out", &out];
@@ -133,6 +133,32 @@ fn a_server_that_others_use_is_loaded_only_with_permission() {
     others.kill().unwrap();
     others.wait().unwrap();
     assert_eq!(home.lasting_traces(), [""; 0]);
+}
+
+#[test]
+fn an_experiment_ends_where_the_server_answers_nobody_and_its_value_comes_back() {
+    let (owner, home) = (Home::new(), Home::new());
+    let server = owner.server("users", &[]);
+    let before = value(&server);
+    let file = harmless(&home, "120s");
+    let out = home.path().join("out");
+    let folder = out.display().to_string();
+    let options = ["--allow-change", "--allow-load", "--read-timeout", "1s", "--out", &folder];
+    let child = home
+        .command(&text(&words(&file, &server, &options)))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("slices", || {
+        fs::read_to_string(out.join("slices.jsonl")).is_ok_and(|slices| slices.lines().count() > 3)
+    });
+    signal(server.pid(), libc::SIGSTOP);
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    signal(server.pid(), libc::SIGCONT);
+    assert_eq!(ended.status, 3, "{ended:?}");
+    home.end(&["host", "restore"]);
+    assert_eq!(value(&server), before, "{ended:?}");
 }
 
 /// Number of instants at which an experiment is ended.

@@ -8,7 +8,7 @@ use crate::home::{Home, binary};
 /// Runs the matrix against a private server that it passes packets to.
 fn matrix(options: &[&str]) {
     let home = Home::new();
-    let server = home.server("rogue", &[]);
+    let server = home.server("rogue", &["--set", "max_connections=1000"]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/rogue/rogue.py");
     let output = Command::new("python3")
         .arg(script)

@@ -21,8 +21,9 @@ from modes import ANSWERS, AUTHENTICATIONS, GREETINGS, PHASES, Rogue
 
 SECRET = "correct-horse-battery"
 CONNECT, READ = 2, 3          # seconds given to the program
-# The drop-ins take no limit of a statement from the command line: theirs is a minute.
-LIMIT_S, DROP_IN_LIMIT_S, LIMIT_KB = 30, 90, 100_000
+LIMIT_S, LIMIT_KB = 30, 100_000
+# The drop-ins take no limit of a statement from the command line: theirs is a minute. An experiment waits in each slice of a block.
+LIMITS_S = {"sysbench": 90, "sysbench prepare": 90, "slap": 90, "prove": 60}
 # sysbench prints the statement that failed, as a whole.
 TEXT, DROP_IN_TEXT = 20_000, 200_000
 NOT_OK = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -136,7 +137,7 @@ def run(case, args, home):
         # Two loads on one database wait for each other.
         fill(args, home, schema)
     command = command_of(case, args, rogue, schema, out)
-    limit_s = DROP_IN_LIMIT_S if verb in DROP_INS else LIMIT_S
+    limit_s = LIMITS_S.get(verb, LIMIT_S)
     environment = {"PATH": os.environ["PATH"], "MYDYNO_STATE": state, "MYDYNO_CACHE": os.path.join(home, "cache"), "HOME": empty}
     start = time.time()
     peak_kb = 0

@@ -253,6 +253,16 @@ pub enum ProveError {
         /// Folder of the experiment.
         folder: PathBuf,
     },
+    /// On the user's server all slices of a block failed.
+    #[error(
+        "all slices of a block failed, so the experiment ended: {why}; what was measured is kept in {folder}: `mydyno prove --resume {folder}` with the same options goes on"
+    )]
+    Unanswered {
+        /// The reason of the last slice.
+        why: String,
+        /// Folder of the experiment.
+        folder: PathBuf,
+    },
     /// The user ended it.
     #[error("interrupted; what was measured is kept in {folder}")]
     Interrupted {

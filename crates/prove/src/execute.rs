@@ -287,11 +287,27 @@ impl<'a> Table<'a, '_> {
                 None => self.measure(*row, up, observer)?,
             }
             let block_ended = rows.get(number + 1).is_none_or(|next| next.block != row.block);
-            if block_ended && (observer.decided)(&self.slices) {
-                return Ok(true);
+            if block_ended {
+                self.check_answers(*row)?;
+                if (observer.decided)(&self.slices) {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
+    }
+
+    /// Ends an experiment on the user's server where no arm of a block has a result: it answers nobody, and is not loaded further.
+    fn check_answers(&self, last: Row) -> Result<(), ProveError> {
+        let of_block = |slice: &&Slice| slice.row.start == last.start && slice.row.block == last.block;
+        let reasons: Option<Vec<&String>> =
+            self.slices.iter().filter(of_block).map(|slice| slice.failed.as_ref()).collect();
+        match reasons.as_deref() {
+            Some([.., why]) if self.execution.on_server.is_some() => {
+                Err(ProveError::Unanswered { why: (*why).clone(), folder: self.store.folder().to_owned() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A separate start for each row, one server at a time.
