@@ -82,6 +82,7 @@ pub fn collect_of(
         variables: Arc::new(variables),
         first_status,
         options: options.clone(),
+        table_files: Arc::default(),
     };
 
     let wanted: Vec<&'static Collector> =

@@ -1,12 +1,13 @@
 //! The options of a look and the inputs of collectors.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::cancel::Cancellation;
 use crate::process::Process;
 use crate::source::{Missing, Read, Source};
+use crate::table_files::Listing;
 
 /// Reason why facts of a server are absent when only a host is examined.
 pub(crate) const NO_CONNECTION: &str = "no connection to a server";
@@ -60,6 +61,8 @@ pub struct Context {
     pub first_status: Option<Arc<StatusReading>>,
     /// The options of the look.
     pub options: Options,
+    /// Files of tables, once they were listed.
+    pub(crate) table_files: Arc<OnceLock<Read<Listing>>>,
 }
 
 /// SHOW GLOBAL STATUS at an instant.

@@ -12,7 +12,7 @@ use crate::collector::{FactInfo, fact};
 use crate::error::FactsError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 77] = [
+const NAMED: [FactInfo; 80] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -68,6 +68,9 @@ const NAMED: [FactInfo; 77] = [
     fact("server.error_log.source", "", ""),
     fact("server.error_log.KIND.last_line", "", ""),
     fact("server.lock_waits.blockers", "", ""),
+    fact("server.metadata_locks.KIND", "", ""),
+    fact("server.replication_stopped", "", ""),
+    fact("server.options.binlog_filters", "", ""),
     fact("server.statements.LIST", "", ""),
     fact("server.grants.KIND", "", ""),
     fact("server.gtid.own_ids", "", ""),

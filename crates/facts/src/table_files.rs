@@ -2,20 +2,26 @@
 
 use crate::context::Context;
 use crate::mounts;
-use crate::source::{Read, Source};
+use crate::source::{Missing, Read, Source};
 
-/// Folders of the data directory that are looked at.
+/// Entries of the data directory that are looked at.
 const FOLDERS: usize = 5000;
 
-/// Folders that belong to the server.
-const OURS: [&str; 3] = ["mysql", "performance_schema", "sys"];
+/// Folders that belong to the server, or to the file system.
+const OURS: [&str; 4] = ["mysql", "performance_schema", "sys", "lost+found"];
 
-/// Ends of the names of a table's definition on servers without a dictionary, and of InnoDB's files.
+/// Files of a kind that are kept of a folder at most.
+const MOST: usize = 5001;
+
+/// Ends of the names of a table's definition and of its triggers on servers without a dictionary, of InnoDB's files, and of the index
+/// files of MyISAM and Aria.
+const TRIGGERS: &str = ".TRG";
+const INDEXES: [&str; 2] = [".MYI", ".MAI"];
 const DEFINITION: &str = ".frm";
 const INNODB: &str = ".ibd";
 
 /// A file of a table of users.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableFile {
     /// The schema's name, as statements write it.
     pub schema: String,
@@ -33,16 +39,54 @@ impl TableFile {
 }
 
 /// The data directory's path as this process sees it.
-///
-/// # Errors
-/// The server's process or its data directory is not known.
-pub fn datadir(context: &Context) -> Read<String> {
+fn datadir(context: &Context) -> Read<String> {
     let server = context.server.as_ref().map_err(Clone::clone)?;
     Ok(format!("{}{}", mounts::view(&context.source, server)?, context.datadir()?))
 }
 
+/// Files of tables that are looked into, or whose tables are looked up, of each folder at most [`MOST`].
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// Files of triggers.
+    pub of_triggers: Vec<TableFile>,
+    /// Index files of MyISAM and Aria, without those of partitions.
+    pub of_indexes: Vec<TableFile>,
+    /// The definitions of tables beside which there is no file of InnoDB: views, tables of other engines, and those in a tablespace that
+    /// several share. `None` where there are no definitions, because the server keeps them in its dictionary.
+    pub beside_innodb: Option<Vec<TableFile>>,
+}
+
+impl Listing {
+    /// Lists the files at the first call.
+    ///
+    /// # Errors
+    /// The server's process is not known, or its data directory or a folder in it cannot be read.
+    pub fn of(context: &Context) -> Read<&Self> {
+        let list = || Self::below(&context.source, &datadir(context)?);
+        context.table_files.get_or_init(list).as_ref().map_err(Clone::clone)
+    }
+
+    /// Lists the files below a data directory.
+    ///
+    /// # Errors
+    /// The folder or one in it cannot be read, or there are more than 5,000.
+    pub fn below(source: &Source, datadir: &str) -> Read<Self> {
+        let mut found = Self::default();
+        let mut beside_innodb = Vec::new();
+        let mut is_defined = false;
+        folders(source, datadir, |folder| {
+            found.of_triggers.extend(folder.ending(&[TRIGGERS]).take(MOST));
+            found.of_indexes.extend(folder.ending(&INDEXES).filter(|file| !file.is_part()).take(MOST));
+            beside_innodb.extend(folder.beside_innodb().take(MOST));
+            is_defined |= folder.names.iter().any(|name| name.ends_with(DEFINITION));
+        })?;
+        found.beside_innodb = is_defined.then_some(beside_innodb);
+        Ok(found)
+    }
+}
+
 /// A folder of the data directory: the files of a schema's tables.
-pub struct Folder<'a> {
+struct Folder<'a> {
     path: String,
     schema: String,
     /// Names, in order.
@@ -51,7 +95,7 @@ pub struct Folder<'a> {
 
 impl Folder<'_> {
     /// The files whose names end with one of `ends`, as in `.MYI`, in the order of their names.
-    pub fn ending(&self, ends: &[&str]) -> impl Iterator<Item = TableFile> {
+    fn ending(&self, ends: &[&str]) -> impl Iterator<Item = TableFile> {
         self.names.iter().filter_map(move |name| {
             let table = ends.iter().find_map(|end| name.strip_suffix(end))?;
             Some(self.file(table, name))
@@ -60,13 +104,8 @@ impl Folder<'_> {
 
     /// The definitions of tables beside which there is no file of InnoDB: views, tables of other engines, and those in a
     /// tablespace that several share.
-    pub fn beside_innodb(&self) -> impl Iterator<Item = TableFile> {
+    fn beside_innodb(&self) -> impl Iterator<Item = TableFile> {
         self.ending(&[DEFINITION]).filter(|file| !file.is_part() && !self.is_of_innodb(&file.path))
-    }
-
-    /// Whether there is a definition: a server with a dictionary has none.
-    pub fn has_definition(&self) -> bool {
-        self.names.iter().any(|name| name.ends_with(DEFINITION))
     }
 
     /// Whether InnoDB has a file for the table of a definition, or, of a table in partitions, for one of these.
@@ -89,31 +128,27 @@ impl Folder<'_> {
     }
 }
 
-/// Shows each folder of users below the data directory, of which there are at most 5,000. The names of one are held at a time.
+/// Shows each folder of users below the data directory. The names of one are held at a time.
 ///
 /// # Errors
-/// The data directory cannot be read. A folder that cannot be read has no files.
-pub fn folders(source: &Source, datadir: &str, mut see: impl FnMut(&Folder<'_>)) -> Read<()> {
-    for folder in source.list(datadir)?.into_iter().take(FOLDERS) {
-        if OURS.contains(&folder.as_str()) {
-            continue;
-        }
+/// The data directory or a folder in it cannot be read, or there are more than 5,000.
+fn folders(source: &Source, datadir: &str, mut see: impl FnMut(&Folder<'_>)) -> Read<()> {
+    let all = source.list(datadir)?;
+    let folders = all.iter().filter(|name| !OURS.contains(&name.as_str()) && !name.starts_with(['#', '.']));
+    for (number, folder) in folders.enumerate() {
         let path = format!("{datadir}/{folder}");
-        // Files of the data directory itself have no list.
-        let names = source.list(&path).unwrap_or_default();
-        see(&Folder { path, schema: of_file_name(&folder), names: &names });
+        let names = match source.list(&path) {
+            Ok(_) if number >= FOLDERS => {
+                return Err(Missing::Error(format!("{datadir} has more than {FOLDERS} files and folders")));
+            }
+            Ok(names) => names,
+            Err(denied @ Missing::Denied(_)) => return Err(denied),
+            // A file of the data directory itself, or a schema that was dropped meanwhile.
+            Err(_) => continue,
+        };
+        see(&Folder { path, schema: of_file_name(folder), names: &names });
     }
     Ok(())
-}
-
-/// The files below the data directory whose names end with one of `ends`, as in `.MYI`.
-///
-/// # Errors
-/// As [`folders`].
-pub fn files(source: &Source, datadir: &str, ends: &[&str]) -> Read<Vec<TableFile>> {
-    let mut found = Vec::new();
-    folders(source, datadir, |folder| found.extend(folder.ending(ends)))?;
-    Ok(found)
 }
 
 /// Decodes a name from InnoDB's dictionary or a file name: `@` and four hexadecimal digits are the character of that
@@ -149,12 +184,17 @@ mod tests {
         let tree = crate::tree::Tree::of(&[
             ("data/ibdata1.MYI", ""),
             ("data/mysql/user.MYI", ""),
+            ("data/lost+found/a.MYI", ""),
+            ("data/#tmp/b.MYI", ""),
             ("data/shop@002deu/orders.ibd", ""),
             ("data/shop@002deu/old@002ddocs.MYI", ""),
+            ("data/shop@002deu/parts#P#p0.MYI", ""),
         ]);
-        let found = files(&tree.source(), "/data", &[".MYI"]).unwrap();
+        let found = Listing::below(&tree.source(), "/data").unwrap();
         let path = "/data/shop@002deu/old@002ddocs.MYI".to_owned();
-        assert_eq!(found, [TableFile { schema: "shop-eu".into(), table: "old-docs".into(), path }]);
-        assert!(files(&tree.source(), "/nowhere", &[".MYI"]).is_err());
+        let file = TableFile { schema: "shop-eu".into(), table: "old-docs".into(), path };
+        assert_eq!(found.of_indexes, [file]);
+        assert_eq!(found.beside_innodb, None, "definitions are in the dictionary");
+        assert!(Listing::below(&tree.source(), "/nowhere").is_err());
     }
 }

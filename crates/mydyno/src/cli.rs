@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
@@ -93,8 +94,8 @@ pub fn parse(
 fn print(error: &clap::Error) {
     let plain = error.to_string();
     match mydyno_model::text::visible(&plain) {
-        Cow::Owned(visible) if error.use_stderr() => eprint!("{visible}"),
         // A terminal that has gone leaves nobody to tell.
+        Cow::Owned(visible) if error.use_stderr() => drop(write!(io::stderr(), "{visible}")),
         _ => drop(error.print()),
     }
 }

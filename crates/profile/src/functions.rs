@@ -1,7 +1,7 @@
 //! A table of functions by address, without an allocation for each: a kernel has a hundred thousand of them. Their names are
 //! elsewhere.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 
 /// A function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,13 +25,16 @@ impl Functions {
         self.0.push(Function { start, size_bytes, name });
     }
 
-    /// Sorts the functions; of several at one address the longest stays, then the first by name. `by_name` compares two places of
-    /// names.
-    pub fn sort(&mut self, by_name: impl Fn(u32, u32) -> Ordering) {
-        self.0.sort_unstable_by(|a, b| {
-            let longer = a.start.cmp(&b.start).then(b.size_bytes.cmp(&a.size_bytes));
-            longer.then_with(|| if a.name == b.name { Ordering::Equal } else { by_name(a.name, b.name) })
-        });
+    /// Sorts the functions; of several at one address the longest stays, then the first by name. `name` reads the name at a place, once
+    /// for each function: a file may change meanwhile.
+    pub fn sort<N: Ord>(&mut self, name: impl Fn(u32) -> N) {
+        self.0.sort_unstable_by_key(|function| (function.start, Reverse(function.size_bytes), function.name));
+        self.0.dedup();
+        for alike in self.0.chunk_by_mut(|a, b| (a.start, a.size_bytes) == (b.start, b.size_bytes)) {
+            if let [_, _, ..] = alike {
+                alike.sort_by_cached_key(|function| name(function.name));
+            }
+        }
         self.0.dedup_by_key(|function| function.start);
         self.0.shrink_to_fit();
     }
@@ -59,7 +62,7 @@ mod tests {
         for (start, size, name) in [(200, 3, 0), (100, 0, 1), (200, 9, 2), (200, 9, 3), (100, 0, 4)] {
             functions.add(start, size, name);
         }
-        functions.sort(|a, b| names[a as usize].cmp(names[b as usize]));
+        functions.sort(|place| names[place as usize]);
         assert_eq!(functions.before(99), None);
         assert_eq!(functions.before(150), Some(Function { start: 100, size_bytes: 0, name: 4 }));
         assert_eq!(functions.before(u64::MAX), Some(Function { start: 200, size_bytes: 9, name: 3 }));

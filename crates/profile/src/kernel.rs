@@ -40,7 +40,7 @@ impl KernelSymbols {
         }
         symbols.add(&before);
         symbols.names.end_block();
-        symbols.functions.sort(|a, b| a.cmp(&b));
+        symbols.functions.sort(|place| place);
         symbols
     }
 

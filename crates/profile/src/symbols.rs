@@ -37,7 +37,7 @@ impl Symbols {
                 }
             });
         }
-        functions.sort(|a, b| file.text(a.into()).cmp(&file.text(b.into())));
+        functions.sort(|place| file.text(place.into()));
         let file = (!functions.is_empty()).then_some(file);
         Self { functions, file }
     }
@@ -143,7 +143,7 @@ mod tests {
         for (start, size, name) in [(100, 10, place(0)), (200, 0, place(1)), (300, 5, u32::MAX)] {
             functions.add(start, size, name);
         }
-        functions.sort(|a, b| a.cmp(&b));
+        functions.sort(|place| place);
         let symbols = Symbols { functions, file: Some(this) };
         let (whole, rest) =
             (String::from_utf8_lossy(&name).into_owned(), String::from_utf8_lossy(&name[1..]).into_owned());

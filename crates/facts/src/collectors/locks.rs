@@ -74,10 +74,24 @@ const TABLES: [Wording; 1] = [(
     &[mysql(50_703..), mariadb(100_502..)],
 )];
 
-const GLOBAL: [Wording; 1] = [(
-    "SELECT DISTINCT t.PROCESSLIST_ID, COALESCE(t.PROCESSLIST_USER, '') FROM performance_schema.metadata_locks g JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE g.OBJECT_TYPE = 'GLOBAL' AND g.LOCK_TYPE = 'SHARED' AND g.LOCK_DURATION = 'EXPLICIT' AND g.LOCK_STATUS = 'GRANTED' AND t.PROCESSLIST_ID IS NOT NULL LIMIT 10",
-    &[mysql(50_703..), mariadb(100_502..)],
-)];
+macro_rules! holders {
+    ($lock:literal) => {
+        concat!(
+            "SELECT DISTINCT t.PROCESSLIST_ID, COALESCE(t.PROCESSLIST_USER, '') FROM performance_schema.metadata_locks g JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE ",
+            $lock,
+            " AND g.LOCK_DURATION = 'EXPLICIT' AND g.LOCK_STATUS = 'GRANTED' AND t.PROCESSLIST_ID IS NOT NULL LIMIT 10"
+        )
+    };
+}
+
+/// MariaDB's global read lock is one of its backup locks, of two kinds one after the other.
+const GLOBAL: [Wording; 2] = [
+    (holders!("g.OBJECT_TYPE = 'GLOBAL' AND g.LOCK_TYPE = 'SHARED'"), &[mysql(50_703..)]),
+    (
+        holders!("g.OBJECT_TYPE = 'BACKUP' AND g.LOCK_TYPE IN ('BACKUP_FTWRL1', 'BACKUP_FTWRL2')"),
+        &[mariadb(100_502..)],
+    ),
+];
 
 /// Puts who holds the metadata locks that others wait for.
 fn metadata(sql: &mut ReadOnly<'_>, readings: &Readings) {

@@ -134,9 +134,9 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
 
 /// Puts how many replicas read the binary log of this server, by the numbers that they give themselves: of several with one
 /// number the server keeps the last.
-pub(super) fn replicas(sql: &mut ReadOnly<'_>, dumps: u64, readings: &Readings) {
+pub(super) fn replicas(sql: &mut ReadOnly<'_>, dumps: Option<u64>, readings: &Readings) {
     const ID: &str = "server.replicas.numbers";
-    if dumps == 0 {
+    if dumps == Some(0) {
         return readings.put(ID, "SHOW PROCESSLIST", Ok(0));
     }
     let (statement, table) = first_of(sql, &REPLICAS);

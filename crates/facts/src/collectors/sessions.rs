@@ -206,7 +206,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     sessions(sql, readings);
     replication::read(context, sql, readings);
     let dumps = readings.value("server.sessions.binlog_dumps").and_then(|dumps| dumps.as_u64());
-    replication::replicas(sql, dumps.unwrap_or(0), readings);
+    replication::replicas(sql, dumps, readings);
     accounts(sql, readings);
     plugins(sql, readings);
     origins(sql, readings);

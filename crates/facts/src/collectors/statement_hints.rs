@@ -72,6 +72,7 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
         return "SQL_CALC_FOUND_ROWS reads every row in spite of the LIMIT: ask for one row more than a page shows, or count apart".to_owned();
     }
     if condition.is_empty() {
+        let is_limited = has(&["ORDER", "BY"]) && words.iter().any(|word| word.eq_ignore_ascii_case("LIMIT"));
         return match words.first().map(|word| word.to_ascii_uppercase()).as_deref() {
             Some("UPDATE") => "it has no WHERE: it changes, and locks, every row".to_owned(),
             Some("DELETE") => "it has no WHERE: it deletes every row; TRUNCATE does so at once".to_owned(),
@@ -81,10 +82,10 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
             _ if has(&["GROUP", "BY"]) && has(&["ORDER", "BY"]) => {
                 "it has no WHERE: it groups all rows before it sorts the groups. No index changes that: keep a table of sums, or narrow the rows".to_owned()
             }
-            _ if has(&["ORDER", "BY"]) && sorted_by(&words).is_some_and(|column| indexed.contains_key(&column)) => {
+            _ if is_limited && sorted_by(&words).is_some_and(|column| indexed.contains_key(&column)) => {
                 "it has no WHERE, and an index has the order that it asks for: it reads as many rows as LIMIT and its offset add up to. Go on from the last value seen (WHERE key > ?)".to_owned()
             }
-            _ if has(&["ORDER", "BY"]) && words.iter().any(|word| word.eq_ignore_ascii_case("LIMIT")) => {
+            _ if is_limited => {
                 "it has no WHERE: an index on the columns of its ORDER BY lets it read no more rows than the LIMIT, and its offset, ask for".to_owned()
             }
             _ => "it has no WHERE: it reads the whole table, whatever indexes there are".to_owned(),
@@ -224,6 +225,7 @@ mod tests {
             ("SELECT COUNT ( * ) FROM `c`", "COUNT without a WHERE"),
             ("SELECT `id` FROM `c` ORDER BY `total` LIMIT ?, ...", "columns of its ORDER BY"),
             ("SELECT `id` FROM `c`", "no WHERE: it reads"),
+            ("SELECT * FROM `c` ORDER BY `id`", "no WHERE: it reads"),
             ("UPDATE `users` SET `grp` = `grp` + ?", "changes, and locks, every row"),
             ("SELECT * FROM `c` WHERE `a` = ? OR `b` = ?", "need an index each"),
             ("SELECT SQL_CALC_FOUND_ROWS * FROM `c` WHERE `a` = ? LIMIT ?", "in spite of the LIMIT"),

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
-use crate::table_files::{self, TableFile};
+use crate::table_files::{Listing, TableFile};
 
 const TRIGGERS: &str = "SELECT o.TRIGGER_SCHEMA, o.TRIGGER_NAME, o.EVENT_OBJECT_TABLE, o.DEFINER FROM information_schema.TRIGGERS o WHERE o.TRIGGER_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u) LIMIT 5000";
 const ACCOUNTS: &str = "SELECT CONCAT(User, '@', Host) FROM mysql.user";
@@ -63,13 +63,13 @@ fn of_server(sql: &mut ReadOnly<'_>) -> Read<Vec<Trigger>> {
 }
 
 fn of_files(context: &Context, accounts: &BTreeSet<String>) -> Read<Vec<Trigger>> {
-    let files = table_files::files(&context.source, &table_files::datadir(context)?, &[".TRG"])?;
+    let files = &Listing::of(context)?.of_triggers;
     if files.len() > FILES {
         return Err(Missing::Error(format!("there are triggers on more than {FILES} tables")));
     }
     let mut found = Vec::new();
     for TableFile { schema, table, path } in files {
-        for (name, definer) in of_text(&context.source.text_within(&path, LARGEST)?) {
+        for (name, definer) in of_text(&context.source.text_within(path, LARGEST)?) {
             if !accounts.contains(&definer) {
                 let name = format!("{schema}.{name}");
                 found.push(Trigger { name, table: format!("{schema}.{table}"), definer });
@@ -91,14 +91,44 @@ fn of_text(text: &str) -> Vec<(String, String)> {
 
 /// The name behind the word TRIGGER, which the definer stands before.
 fn name_of(statement: &str) -> Option<String> {
-    let at = statement.to_ascii_uppercase().find(" TRIGGER ")?;
-    let rest = statement.get(at + " TRIGGER ".len()..)?.trim_start();
-    let rest = rest.strip_prefix("IF NOT EXISTS ").unwrap_or(rest);
-    let word = match rest.strip_prefix('`') {
-        Some(name) => name.split('`').next()?,
-        None => rest.split_whitespace().next()?,
+    const WORD: &str = "TRIGGER";
+    let upper = statement.to_ascii_uppercase();
+    let is_blank =
+        |at: Option<usize>| at.and_then(|at| upper.as_bytes().get(at)).is_none_or(u8::is_ascii_whitespace);
+    let is_word = |at: &usize| is_blank(at.checked_sub(1)) && is_blank(Some(at + WORD.len()));
+    let at = upper.match_indices(WORD).map(|(at, _)| at).find(is_word)?;
+    let mut rest = statement.get(at + WORD.len()..)?.trim_start();
+    for word in ["IF", "NOT", "EXISTS"] {
+        let first = rest.split_whitespace().next().unwrap_or_default();
+        rest = if first.eq_ignore_ascii_case(word) { rest[first.len()..].trim_start() } else { rest };
+    }
+    let (first, rest) = identifier(rest)?;
+    match rest.trim_start().strip_prefix('.') {
+        Some(rest) => Some(identifier(rest.trim_start())?.0),
+        None => Some(first),
+    }
+}
+
+/// The identifier that a text begins with, in backticks or without, and the text behind it.
+fn identifier(text: &str) -> Option<(String, &str)> {
+    let Some(quoted) = text.strip_prefix('`') else {
+        let end = text.find(|c: char| c == '.' || c == '`' || c.is_whitespace()).unwrap_or(text.len());
+        return Some((text[..end].to_owned(), &text[end..])).filter(|(name, _)| !name.is_empty());
     };
-    Some(word.rsplit('.').next()?.to_owned())
+    // Two backticks are one of the name.
+    let mut name = String::new();
+    let mut rest = quoted;
+    loop {
+        let (part, behind) = rest.split_once('`')?;
+        name.push_str(part);
+        match behind.strip_prefix('`') {
+            Some(more) => {
+                name.push('`');
+                rest = more;
+            }
+            None => return Some((name, behind)),
+        }
+    }
 }
 
 /// Texts in single quotes with blanks between them; a backslash stands before a quote, a line's end and itself.
@@ -133,5 +163,12 @@ mod tests {
         let of = |name: &str, definer: &str| (name.to_owned(), definer.to_owned());
         assert_eq!(of_text(text), [of("orders_bi", "leaver@%"), of("shop bu", "root@localhost")]);
         assert_eq!(of_text("TYPE=TRIGGERS\n"), []);
+        for (statement, name) in [
+            ("CREATE DEFINER=`a`@`%` TRIGGER `shop`.`orders_bi` BEFORE INSERT ON orders", "orders_bi"),
+            ("CREATE TRIGGER shop . orders_bi BEFORE INSERT ON orders", "orders_bi"),
+            ("CREATE DEFINER=`trigger`@`%` trigger\n if not exists `a``b`\nBEFORE", "a`b"),
+        ] {
+            assert_eq!(name_of(statement).as_deref(), Some(name), "{statement}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
 use crate::sql::{ReadOnly, Row, quoted};
-use crate::table_files::{self, TableFile};
+use crate::table_files::{Listing, TableFile};
 
 const COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys')";
 const SCHEMAS: &str = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')";
@@ -79,8 +79,8 @@ fn of_all(sql: &mut ReadOnly<'_>) -> Read<Found> {
 /// The names of the views, by schema, of a server that has no dictionary to look into.
 fn listed(context: &Context, sql: &mut ReadOnly<'_>) -> Read<Vec<(String, String)>> {
     if few_tables(sql).is_err() {
-        let datadir = table_files::datadir(context);
-        if let Ok(views) = datadir.and_then(|datadir| of_files(&context.source, &datadir)) {
+        let files = Listing::of(context).ok().and_then(|files| files.beside_innodb.as_deref());
+        if let Some(Ok(views)) = files.map(|files| of_files(&context.source, files)) {
             return Ok(views);
         }
     }
@@ -127,16 +127,14 @@ fn of_server(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, String)>> {
 }
 
 /// The names of views, by schema: the definition of one is a text that begins with its type.
-fn of_files(source: &Source, datadir: &str) -> Read<Vec<(String, String)>> {
-    let mut files = Vec::new();
-    table_files::folders(source, datadir, |folder| files.extend(folder.beside_innodb().take(FILES + 1)))?;
+fn of_files(source: &Source, files: &[TableFile]) -> Read<Vec<(String, String)>> {
     if files.len() > FILES {
         return Err(Missing::Error(format!("more than {FILES} tables have no file of InnoDB")));
     }
     let mut views = Vec::new();
     for TableFile { schema, table, path } in files {
-        match source.text_within(&path, LARGEST) {
-            Ok(text) if text.starts_with("TYPE=VIEW") => views.push((schema, table)),
+        match source.text_within(path, LARGEST) {
+            Ok(text) if text.starts_with("TYPE=VIEW") => views.push((schema.clone(), table.clone())),
             Err(denied @ Missing::Denied(_)) => return Err(denied),
             _ => {}
         }
@@ -199,8 +197,8 @@ mod tests {
             ("data/shop/docs.frm", "\u{fe}\u{1}"),
             ("data/shop/paid@002dorders.frm", "TYPE=VIEW\nquery=select 1\n"),
         ]);
-        let views = of_files(&tree.source(), "/data").unwrap();
+        let files = Listing::below(&tree.source(), "/data").unwrap().beside_innodb.unwrap();
+        let views = of_files(&tree.source(), &files).unwrap();
         assert_eq!(views, [("shop".to_owned(), "paid-orders".to_owned())]);
-        assert!(of_files(&tree.source(), "/nowhere").is_err());
     }
 }

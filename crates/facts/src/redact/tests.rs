@@ -93,6 +93,26 @@ fn every_list_and_record_of_a_schema_hides_its_names() {
     }
 }
 
+/// Facts without a unit whose texts are words of the kernel, the server or this program, and no names of users.
+const PLAIN: &str = include_str!("plain_facts.txt");
+
+#[test]
+fn every_fact_that_is_not_listed_as_plain_hides_its_names() {
+    let collectors = crate::catalogue::all();
+    let texts = collectors.iter().flat_map(|c| c.facts).filter(|fact| fact.unit.is_empty());
+    let shown: Vec<&str> = texts
+        .map(|fact| fact.id)
+        .filter(|id| {
+            let entry = json!([{"about": "acme", "error": "cannot connect to acme"}]);
+            redact_with(&set(&[(id, Fact::ok(entry, "", "q"))]), b"salt").to_json().contains("acme")
+        })
+        .collect();
+    let unlisted: Vec<&&str> = shown.iter().filter(|id| PLAIN.lines().all(|line| line != **id)).collect();
+    assert!(unlisted.is_empty(), "name them in NAMED, or list them as plain: {unlisted:#?}");
+    let gone: Vec<&str> = PLAIN.lines().filter(|line| !shown.contains(line)).collect();
+    assert!(gone.is_empty(), "these hide their names, or are no facts: {gone:#?}");
+}
+
 #[test]
 fn tokens_are_the_same_in_one_bundle_and_others_in_the_next() {
     let before =

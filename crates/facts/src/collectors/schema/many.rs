@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::census::{Census, Part};
 use super::rows::{OURS, text, whole};
-use crate::context::Context;
-use crate::source::{Missing, Read, Source};
+use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, SqlError, quoted};
-use crate::table_files::{self, TableFile};
+use crate::table_files::Listing;
 use crate::wording::mysql;
 
 /// Tables that one statement describes, as a rule.
@@ -29,9 +28,6 @@ const NAMED_AT_ONCE: usize = 50;
 
 /// Tables below which a piece whose answer is too large is not cut again.
 const SMALLEST: u64 = 16;
-
-/// Ends of the names of index files of MyISAM and Aria.
-const INDEX_FILES: [&str; 2] = [".MYI", ".MAI"];
 
 /// Share of the time in which tables that are unlike the others are looked for, and those of a schema at most.
 const UNLIKE_OTHERS: f64 = 0.4;
@@ -64,47 +60,16 @@ impl Range<'_> {
     }
 }
 
-/// Tables of other engines than InnoDB by their files, where the data directory can be read.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct OfFiles {
-    /// Tables with an index file of MyISAM or Aria.
-    pub of_index_files: Vec<(String, String)>,
-    /// Tables that have a definition and no file of InnoDB; `None` where definitions are in the server's dictionary or cannot be
-    /// read. Views are among them.
-    beside_innodb: Option<BTreeSet<(String, String)>>,
-}
-
-impl OfFiles {
-    /// Lists the files.
-    pub fn read(context: &Context) -> Self {
-        let datadir = table_files::datadir(context);
-        datadir.map(|datadir| Self::below(&context.source, &datadir)).unwrap_or_default()
-    }
-
-    fn below(source: &Source, datadir: &str) -> Self {
-        let (mut of_index_files, mut beside_innodb) = (Vec::new(), BTreeSet::new());
-        let mut is_known = false;
-        let seen = table_files::folders(source, datadir, |folder| {
-            let named = |file: TableFile| (file.schema, file.table);
-            of_index_files.extend(folder.ending(&INDEX_FILES).filter(|file| !file.is_part()).map(named));
-            beside_innodb.extend(folder.beside_innodb().map(named));
-            is_known |= folder.has_definition();
-        });
-        Self { of_index_files, beside_innodb: (seen.is_ok() && is_known).then_some(beside_innodb) }
-    }
-
-    /// The tables of a schema that may be of another engine, each of which is looked up by its name; `None` where they are not
-    /// known, or are too many for that.
-    fn beside_innodb(&self, schema: &str) -> Option<Vec<&str>> {
-        let all = self.beside_innodb.as_ref()?;
-        let of_schema = all.range((schema.to_owned(), String::new())..).take_while(|(of, _)| of == schema);
-        let names: Vec<&str> = of_schema.take(UNLIKE + 1).map(|(_, table)| table.as_str()).collect();
-        (names.len() <= UNLIKE).then_some(names)
-    }
+/// The tables of a schema that may be of another engine, each of which is looked up by its name; `None` where they are not known, or are
+/// too many for that.
+fn beside_innodb<'a>(files: &'a Listing, schema: &str) -> Option<Vec<&'a str>> {
+    let of_schema = files.beside_innodb.as_ref()?.iter().filter(|file| file.schema == schema);
+    let names: Vec<&str> = of_schema.take(UNLIKE + 1).map(|file| file.table.as_str()).collect();
+    (names.len() <= UNLIKE).then_some(names)
 }
 
 /// Reads the definitions of all tables, those of the largest schema first, until `until`.
-pub fn definitions(sql: &mut ReadOnly<'_>, files: &OfFiles, until: Instant, census: &mut Census) {
+pub fn definitions(sql: &mut ReadOnly<'_>, files: &Listing, until: Instant, census: &mut Census) {
     sql.at_most(Some(LONGEST));
     census.part = Part::Definition;
     let schemas = schemas(sql).unwrap_or_default();
@@ -174,7 +139,7 @@ fn by_ranges(sql: &mut ReadOnly<'_>, schema: &str, tables: u64, until: Instant, 
 fn unlike_others(
     sql: &mut ReadOnly<'_>,
     schemas: &[(String, u64)],
-    files: &OfFiles,
+    files: &Listing,
     until: Instant,
     census: &mut Census,
 ) -> bool {
@@ -189,7 +154,7 @@ fn unlike_others(
             return false;
         }
         if !has_dictionary && *tables > ENGINES_AT_ONCE {
-            let names = files.beside_innodb(schema);
+            let names = beside_innodb(files, schema);
             all &= names.is_some();
             for name in names.unwrap_or_default() {
                 if Instant::now() >= until {
@@ -228,8 +193,13 @@ fn read(sql: &mut ReadOnly<'_>, range: Range<'_>, until: Instant, census: &mut C
     if !matches!(error, SqlError::TooLarge { .. }) || range.tables < SMALLEST {
         return;
     }
-    let tables = range.tables / 2;
-    let Some(middle) = nth(sql, range, tables) else { return };
+    // There may be fewer tables than the number says.
+    let is_within = |name: &String| range.until.is_none_or(|end| name.as_str() < end);
+    let halves = std::iter::successors(Some(range.tables / 2), |tables| Some(tables / 2));
+    let middle = halves
+        .take_while(|tables| *tables >= SMALLEST / 2)
+        .find_map(|tables| Some((tables, nth(sql, range, tables).filter(is_within)?)));
+    let Some((tables, middle)) = middle else { return };
     read(sql, Range { tables, until: Some(&middle), ..range }, until, census);
     read(sql, Range { tables, from: Some(&middle), ..range }, until, census);
 }
@@ -301,7 +271,7 @@ mod tests {
         sql.speaks_to("8.0.36");
         definitions(
             &mut sql,
-            &OfFiles::default(),
+            &Listing::default(),
             Instant::now() + Duration::from_secs(3600),
             &mut Census::default(),
         );
@@ -315,6 +285,46 @@ mod tests {
         assert_eq!(asked("large", &format!(" AND {name} > 't1500' AND {name} <= 't2000'")), 1);
         assert_eq!(asked("large", &format!(" AND {name} > 't2000'")), 1);
         assert_eq!([asked("small", ""), asked("other", "")], [1, 1]);
+    }
+
+    #[test]
+    fn a_schema_of_fewer_tables_than_a_piece_holds_is_halved_by_what_it_has() {
+        /// A schema of 400 tables, which do not fit into one answer, nor do 200 of them.
+        struct Wide(Vec<String>);
+        impl Sql for Wide {
+            fn table(&mut self, sql: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+                self.0.push(sql.to_owned());
+                let place = |sql: &str| sql.rsplit(' ').next().and_then(|n| n.parse::<usize>().ok());
+                let behind = |sql: &str| {
+                    let name = sql.split("table_name > 't").nth(1)?;
+                    name.get(..3)?.parse::<usize>().ok()
+                };
+                let bound = |sign: &str| {
+                    let name = sql.split(&format!("CAST(TABLE_NAME AS BINARY) {sign} 't")).nth(1)?;
+                    name.get(..3)?.parse::<usize>().ok()
+                };
+                let rows = if sql.contains("GROUP BY") {
+                    vec![vec![Some("wide".to_owned()), Some("400".to_owned())]]
+                } else if sql.contains("OFFSET") {
+                    let name = behind(sql).map_or(0, |n| n + 1) + place(sql).unwrap_or(0);
+                    Vec::from_iter((name < 400).then(|| vec![Some(format!("t{name:03}"))]))
+                } else if sql.contains(".TABLES")
+                    && bound("<=").unwrap_or(399) - bound(">").map_or(0, |n| n + 1) >= 150
+                {
+                    return Err(SqlError::TooLarge { limit: 1 });
+                } else {
+                    vec![]
+                };
+                Ok(Table { columns: vec![], rows })
+            }
+        }
+        let mut wide = Wide(vec![]);
+        let mut sql = ReadOnly::new(&mut wide);
+        sql.speaks_to("8.0.36");
+        let until = Instant::now() + Duration::from_secs(3600);
+        definitions(&mut sql, &Listing::default(), until, &mut Census::default());
+        let ends = |end: &str| wide.0.iter().any(|sql| sql.contains(".TABLES") && sql.ends_with(end));
+        assert!(ends("<= 't125'") && ends("> 't250'"), "{:#?}", wide.0);
     }
 
     #[test]
@@ -342,7 +352,7 @@ mod tests {
         let mut sql = ReadOnly::new(&mut named);
         sql.speaks_to("10.11.6-MariaDB");
         let until = Instant::now() + Duration::from_secs(3600);
-        definitions(&mut sql, &OfFiles::default(), until, &mut Census::default());
+        definitions(&mut sql, &Listing::default(), until, &mut Census::default());
         let asked: Vec<usize> = named
             .0
             .iter()
@@ -352,23 +362,6 @@ mod tests {
         assert_eq!((asked.len(), asked.iter().sum::<usize>()), (21, 1001), "{asked:?}");
         assert!(asked.iter().all(|tables| *tables <= NAMED_AT_ONCE));
         assert!(named.0.iter().any(|sql| sql.contains("TABLE_NAME = 'p' UNION ALL SELECT ")));
-    }
-
-    #[test]
-    fn tables_of_other_engines_are_known_by_their_files() {
-        let tree = crate::tree::Tree::of(&[
-            ("data/ibdata1", ""),
-            ("data/mysql/user.MYI", ""),
-            ("data/shop/orders.ibd", ""),
-            ("data/shop/old@002ddocs.MYI", ""),
-            ("data/shop/old@002ddocs.MYD", ""),
-            ("data/shop/parts#P#p0.MYI", ""),
-            ("data/shop/a@0023b.MYI", ""),
-        ]);
-        let found = OfFiles::below(&tree.source(), "/data");
-        let named = |schema: &str, table: &str| (schema.to_owned(), table.to_owned());
-        assert_eq!(found.of_index_files, [named("shop", "a#b"), named("shop", "old-docs")]);
-        assert_eq!(found.beside_innodb, None, "definitions are in the dictionary");
     }
 
     #[test]
@@ -384,15 +377,15 @@ mod tests {
             ("data/large/#sql-1.frm", ""),
             ("data/other/t.frm", ""),
         ]);
-        let files = OfFiles::below(&tree.source(), "/data");
-        assert_eq!(files.beside_innodb("large"), Some(vec!["docs", "lookup"]));
+        let files = Listing::below(&tree.source(), "/data").unwrap();
+        assert_eq!(beside_innodb(&files, "large"), Some(vec!["docs", "lookup"]));
         let mut many = Many(vec![]);
         let mut sql = ReadOnly::new(&mut many);
         sql.speaks_to("10.11.6-MariaDB");
         let schemas = [("large".to_owned(), ENGINES_AT_ONCE + 1), ("small".to_owned(), 10)];
         let until = Instant::now() + Duration::from_secs(3600);
         assert!(unlike_others(&mut sql, &schemas, &files, until, &mut Census::default()));
-        assert!(!unlike_others(&mut sql, &schemas, &OfFiles::default(), until, &mut Census::default()));
+        assert!(!unlike_others(&mut sql, &schemas, &Listing::default(), until, &mut Census::default()));
         let asked = |schema: &str, of: &str| {
             many.0.iter().filter(|sql| sql.contains(&format!("= '{schema}' AND {of}"))).count()
         };
@@ -408,7 +401,7 @@ mod tests {
         let mut sql = ReadOnly::new(&mut many);
         sql.speaks_to("5.7.44");
         let mut census = Census::default();
-        definitions(&mut sql, &OfFiles::default(), Instant::now() + Duration::from_secs(3600), &mut census);
+        definitions(&mut sql, &Listing::default(), Instant::now() + Duration::from_secs(3600), &mut census);
         assert!(census.engines_known);
         let place = |part: &str| many.0.iter().rposition(|sql| sql.contains(part)).unwrap();
         let all = many.0.iter().position(|sql| sql.contains("CREATE_OPTIONS FROM")).unwrap();
@@ -426,7 +419,7 @@ mod tests {
             sql.speaks_to(version);
             definitions(
                 &mut sql,
-                &OfFiles::default(),
+                &Listing::default(),
                 Instant::now() + Duration::from_secs(3600),
                 &mut Census::default(),
             );

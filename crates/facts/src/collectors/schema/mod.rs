@@ -13,7 +13,7 @@ mod rows;
 pub(crate) mod statistics;
 mod unkeyed;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use self::census::Census;
@@ -26,6 +26,7 @@ use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Missing;
 use crate::sql::{ReadOnly, Row};
+use crate::table_files::Listing;
 
 /// Schemas and tables.
 pub static COLLECTOR: Collector = Collector {
@@ -212,7 +213,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
             return readings.rest_is("information_schema.TABLES", &missing);
         }
     };
-    let Names { count, chosen, of_innodb } = names;
+    let Names { count, mut chosen, of_innodb } = names;
     let many = count > COUNTED;
     let engines = if many { None } else { engines(sql) };
     sql.at_most(Some(DICTIONARY));
@@ -220,13 +221,16 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     sql.at_most(None);
     let within = |time: Duration| Instant::now() + time.mul_f64(context.options.patience);
     if many {
-        let files = many::OfFiles::read(context);
-        for (schema, table) in &files.of_index_files {
-            census.other_engine(schema, table);
+        let unlisted = Listing::default();
+        let files = Listing::of(context).unwrap_or(&unlisted);
+        for file in &files.of_indexes {
+            census.other_engine(&file.schema, &file.table);
         }
-        many::definitions(sql, &files, within(DEFINING), &mut census);
+        many::definitions(sql, files, within(DEFINING), &mut census);
         let again = census.again();
         census = reading::read(sql, &again, many, within(READING), census);
+        let again: BTreeSet<_> = again.into_iter().collect();
+        chosen.retain(|table| !again.contains(table));
     }
     let mut read = reading::read(sql, &chosen, many, within(READING), census);
     sql.at_most(None);

@@ -77,13 +77,14 @@ pub fn questions() -> Vec<Question> {
             ),
         ),
         ("payments", "SELECT COUNT(*), COALESCE(SUM(h_c_w_id <> h_w_id), 0) FROM history".to_owned()),
-        // All lines of one district: of all the time since the load, and next to one another by the key.
+        // All lines of the first district that has work: of all the time since the load, and next to one another by the key.
         (
             "amounts",
             format!(
                 "SELECT COALESCE(SUM(ol_amount = ol_quantity * i_price), 0), COUNT(*) FROM \
-                 (SELECT ol_i_id, ol_amount, ol_quantity FROM order_line \
-                 WHERE ol_w_id = (SELECT MIN(w_id) FROM warehouse) AND ol_d_id = 1 AND {since}) AS l \
+                 (SELECT ol_i_id, ol_amount, ol_quantity FROM order_line JOIN \
+                 (SELECT o_w_id, o_d_id FROM orders WHERE o_id > {ORDERS} LIMIT 1) AS d \
+                 ON ol_w_id = o_w_id AND ol_d_id = o_d_id WHERE {since}) AS l \
                  JOIN item ON i_id = ol_i_id"
             ),
         ),

@@ -72,10 +72,10 @@ impl Census {
                 "this account does not see {unseen} or more of the tables; it needs SELECT on them (SELECT ON *.*)"
             ))
         };
-        let judged = |read: u64, what: &str| match unseen {
+        let judged = |read: u64, how: &str| match unseen {
             0 if tables.saturating_sub(read) * FEW_UNREAD <= tables => Ok(true),
             0 => Err(Missing::Error(format!(
-                "{read} of {tables} tables were {what}, the largest first; nothing of the kind was found in them, and the others are unknown"
+                "{read} of {tables} tables were {how}; nothing of the kind was found in them, and the others are unknown"
             ))),
             _ => Err(hidden()),
         };
