@@ -151,6 +151,8 @@ pub struct ReadOnly<'a> {
     /// Limit of each statement, within the deadline.
     longest: Option<Duration>,
     rest_until: Option<Instant>,
+    /// How many times as long as an answer took the server is left alone.
+    rests: u32,
     dialect: Option<Dialect>,
     /// The error that ended the connection. Later statements get this first error, because theirs would only say that the
     /// connection is closed.
@@ -168,6 +170,7 @@ impl<'a> ReadOnly<'a> {
             deadline: None,
             longest: None,
             rest_until: None,
+            rests: 1,
             dialect: None,
             lost: None,
             renewals: 0,
@@ -194,6 +197,11 @@ impl<'a> ReadOnly<'a> {
     /// Sets the deadline after which nothing is sent.
     pub fn until(&mut self, deadline: Instant) {
         self.deadline = Some(deadline);
+    }
+
+    /// Leaves the server alone for so many times as long as each answer takes, until the next call.
+    pub fn rest(&mut self, times: u32) {
+        self.rests = times;
     }
 
     /// Limits each statement until the next call, so that one that waits for a lock takes no time from those after it.
@@ -240,7 +248,7 @@ impl<'a> ReadOnly<'a> {
         let took = asked.elapsed();
         let rows = answer.as_ref().map(|table| table.rows.len()).unwrap_or_default();
         tracing::debug!(?sql, ?took, rows, answered = answer.is_ok(), "query");
-        self.rest_until = Some(asked + took + took.min(LONGEST_REST));
+        self.rest_until = Some(asked + took + self.rests * took.min(LONGEST_REST));
         answer
     }
 

@@ -24,7 +24,7 @@ const PIECES: u64 = 40;
 const AT_ONCE: u64 = 250;
 
 /// Tables that one statement describes by their names where there are more: some 0.5 ms for each, however many there are.
-const NAMED_AT_ONCE: usize = 50;
+const NAMED_AT_ONCE: usize = 25;
 
 /// Tables below which a piece whose answer is too large is not cut again.
 const SMALLEST: u64 = 16;
@@ -36,6 +36,9 @@ const UNLIKE: usize = 200;
 /// Tables of a schema of which one statement asks for those of other engines where there is no dictionary: the server reads a file
 /// for each, 100,000 in 1.7 s (MariaDB 10.11).
 const ENGINES_AT_ONCE: u64 = 5000;
+
+/// Pauses after a statement, in times as long as it took: many follow one another.
+const RESTS: u32 = 2;
 
 /// Time of one statement.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -71,6 +74,7 @@ fn beside_innodb<'a>(files: &'a Listing, schema: &str) -> Option<Vec<&'a str>> {
 /// Reads the definitions of all tables, those of the largest schema first, until `until`.
 pub fn definitions(sql: &mut ReadOnly<'_>, files: &Listing, until: Instant, census: &mut Census) {
     sql.at_most(Some(LONGEST));
+    sql.rest(RESTS);
     census.part = Part::Definition;
     let schemas = schemas(sql).unwrap_or_default();
     let now = Instant::now();
@@ -90,6 +94,7 @@ pub fn definitions(sql: &mut ReadOnly<'_>, files: &Listing, until: Instant, cens
     }
     census.part = Part::Whole;
     sql.at_most(None);
+    sql.rest(1);
 }
 
 /// Reads the tables of a schema by their names, which InnoDB's statistics tell, a few in a statement.
@@ -359,7 +364,7 @@ mod tests {
             .filter(|sql| sql.contains("information_schema.TABLES") && sql.contains("TABLE_NAME = "))
             .map(|sql| sql.matches("TABLE_NAME = ").count())
             .collect();
-        assert_eq!((asked.len(), asked.iter().sum::<usize>()), (21, 1001), "{asked:?}");
+        assert_eq!((asked.len(), asked.iter().sum::<usize>()), (41, 1001), "{asked:?}");
         assert!(asked.iter().all(|tables| *tables <= NAMED_AT_ONCE));
         assert!(named.0.iter().any(|sql| sql.contains("TABLE_NAME = 'p' UNION ALL SELECT ")));
     }

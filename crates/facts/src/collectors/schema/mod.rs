@@ -183,7 +183,7 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
-/// How long definitions are read where there are many tables. Half of it is pauses.
+/// How long definitions are read where there are many tables. Two thirds of it are pauses.
 const DEFINING: Duration = Duration::from_secs(7);
 
 /// How long the dictionary of InnoDB's open tables may take; it waits for tables behind a metadata lock.

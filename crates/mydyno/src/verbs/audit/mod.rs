@@ -16,6 +16,7 @@ use mydyno_run::audit::lint::is_check;
 use mydyno_run::{AuditPlan, Audited};
 
 use crate::failure::{Failure, Status};
+use crate::own_session;
 use crate::private;
 use crate::progress::ProgressDisplay;
 use crate::secrets::Password;
@@ -186,6 +187,11 @@ impl From<FailOn> for Severity {
 
 /// Collects, judges and shows.
 pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> {
+    // A private server would inherit the priority.
+    let is_beside_others = args.target.sandbox.is_none();
+    if is_beside_others {
+        own_session::give_way();
+    }
     // Mistakes of the command are reported before any password is requested.
     let claims = claims::load(args.claims.as_deref())?;
     let wanted = wanted(args, &claims)?;
@@ -213,6 +219,10 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
             before,
         },
     };
+    // Not earlier: a password is asked for on the terminal of the user's session.
+    if is_beside_others {
+        own_session::give_way_to_sessions();
+    }
     let stop = signals::stop_flag()?;
     let mut shower = ProgressDisplay::new(ui, "");
     let looked = mydyno_run::audit::look(&plan, &stop, &mut |progress| shower.show(&progress));
