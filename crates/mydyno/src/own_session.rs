@@ -8,8 +8,6 @@
 //! After setsid(2) the process that the user has started would no longer receive Ctrl-C from the terminal. So that
 //! process stays in its session and relays signals, and a child leads the new session. The nice value applies to the
 //! new session only and ends with it.
-//!
-//! An audit beside a server that others use gives way in the same manner.
 
 use std::io;
 use std::path::Path;
@@ -28,23 +26,6 @@ const RELAYED: [i32; 6] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
 
 /// Attempts to set the nice value: the kernel accepts ten changes a second from all users other than root together.
 const ATTEMPTS: u32 = 30;
-
-/// Nice value of work beside a server that others use: a third of the weight that the server's threads have, so that a tenth of a
-/// second of work takes little from them and still ends soon on a busy host.
-const BESIDE_OTHERS: u8 = 5;
-
-/// Lets the threads of other programs run before those of this process, as far as they belong to one session.
-pub fn give_way() {
-    // Where the kernel refuses, the work takes its usual share.
-    let _ = mydyno_linux::calls::scheduler::set_nice(std::process::id(), i32::from(BESIDE_OTHERS));
-}
-
-/// Lets those of other sessions run first too, where the kernel schedules sessions as groups.
-pub fn give_way_to_sessions() {
-    if is_scheduled_as_group() {
-        let _ = enter(BESIDE_OTHERS);
-    }
-}
 
 /// Whether the kernel schedules sessions as groups, and accepts nice values for them.
 pub fn is_scheduled_as_group() -> bool {

@@ -16,7 +16,6 @@ use mydyno_run::audit::lint::is_check;
 use mydyno_run::{AuditPlan, Audited};
 
 use crate::failure::{Failure, Status};
-use crate::own_session;
 use crate::private;
 use crate::progress::ProgressDisplay;
 use crate::secrets::Password;
@@ -185,12 +184,21 @@ impl From<FailOn> for Severity {
     }
 }
 
+/// Nice value of an audit: a third of the weight that other threads have, so that a tenth of a second of work takes little from them and
+/// still ends soon on a busy host.
+const NICE: i32 = 5;
+
+/// Lets other threads of the session run first, or of the host where the kernel does not schedule sessions as groups.
+fn give_way() {
+    // Where the kernel refuses, the work takes its usual share.
+    let _ = mydyno_linux::calls::scheduler::set_nice(std::process::id(), NICE);
+}
+
 /// Collects, judges and shows.
 pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> {
     // A private server would inherit the priority.
-    let is_beside_others = args.target.sandbox.is_none();
-    if is_beside_others {
-        own_session::give_way();
+    if args.target.sandbox.is_none() {
+        give_way();
     }
     // Mistakes of the command are reported before any password is requested.
     let claims = claims::load(args.claims.as_deref())?;
@@ -219,10 +227,6 @@ pub fn run(args: &Args, password: Password, ui: &Ui) -> Result<Status, Failure> 
             before,
         },
     };
-    // Not earlier: a password is asked for on the terminal of the user's session.
-    if is_beside_others {
-        own_session::give_way_to_sessions();
-    }
     let stop = signals::stop_flag()?;
     let mut shower = ProgressDisplay::new(ui, "");
     let looked = mydyno_run::audit::look(&plan, &stop, &mut |progress| shower.show(&progress));
