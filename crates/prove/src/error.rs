@@ -255,7 +255,7 @@ pub enum ProveError {
     },
     /// On the user's server all slices of a block failed.
     #[error(
-        "all slices of a block failed, so the experiment ended: {why}; what was measured is kept in {folder}: `mydyno prove --resume {folder}` with the same options goes on"
+        "all slices of a block failed, so the experiment ended: {why}; what was measured is kept in {folder}: `mydyno prove --resume {folder}` with --on-server --allow-change, and how to connect, goes on"
     )]
     Unanswered {
         /// The reason of the last slice.

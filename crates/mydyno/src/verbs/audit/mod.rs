@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use mydyno_judge::{Claims, Fragment, accept};
+use mydyno_linux::calls::scheduler;
 use mydyno_model::Document;
 use mydyno_model::claim::Severity;
 use mydyno_model::finding::{Findings, State};
@@ -190,8 +191,11 @@ const NICE: i32 = 5;
 
 /// Lets other threads of the session run first, or of the host where the kernel does not schedule sessions as groups.
 fn give_way() {
-    // Where the kernel refuses, the work takes its usual share.
-    let _ = mydyno_linux::calls::scheduler::set_nice(std::process::id(), NICE);
+    let this = std::process::id();
+    // Who has started it with a higher value keeps that. Where the kernel refuses, the work takes its usual share.
+    if scheduler::nice(this).is_ok_and(|now| now < NICE) {
+        let _ = scheduler::set_nice(this, NICE);
+    }
 }
 
 /// Collects, judges and shows.
