@@ -48,15 +48,16 @@ fn a_process_lives_in_its_own_session_without_our_open_files() {
     let inherited = unsafe { libc::dup(lock.as_raw_fd()) };
     assert!(inherited > 2);
     let started = start(&f);
-    let fds: Vec<String> = fs::read_dir(format!("/proc/{}/fd", started.identity.pid))
-        .unwrap()
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let open_files = || {
+        let entries = fs::read_dir(format!("/proc/{}/fd", started.identity.pid)).unwrap();
+        let mut open: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        open.sort();
+        open
+    };
+    // The program's loader opens libraries for a moment.
+    until("only its standard streams are open", || open_files() == ["0", "1", "2"]);
     // SAFETY: closes the descriptor made above.
     unsafe { libc::close(inherited) };
-    let mut fds = fds;
-    fds.sort();
-    assert_eq!(fds, ["0", "1", "2"]);
     let stat = fs::read_to_string(format!("/proc/{}/stat", started.identity.pid)).unwrap();
     let session = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(3).unwrap().to_owned();
     assert_eq!(session, started.identity.pid.to_string());
