@@ -350,6 +350,27 @@ fn two_runs_are_shown_side_by_side() {
     let differs = both["comparisons"][0]["differs"].as_array().unwrap();
     let of_server = |differs: &&Value| differs["name"].as_str().unwrap().starts_with("server.");
     assert_eq!(differs.iter().find(of_server), None, "{differs:?}");
+    // A verdict asks for two runs of each side, in turns.
+    let pair = home.end(&["compare", one, two, "--json"]);
+    let verdict: Value = serde_json::from_str(&pair.stdout).unwrap();
+    assert_eq!((pair.status, &verdict["threats"][0]["id"]), (1, &"not-interleaved".into()), "{pair:?}");
+    let shown = home.end(&["compare", one, two]);
+    assert!(shown.stdout.contains("UNDECIDED") && shown.stdout.contains("oltp_point_select"), "{shown:?}");
+    let (three, four) = (home.path().join("three"), home.path().join("four"));
+    for run in [&three, &four] {
+        let args = server.bench("oltp_point_select", &["--connections", "2"]);
+        home.fine(&with_out(&args, run.to_str().unwrap()));
+    }
+    let all = [one, two, three.to_str().unwrap(), four.to_str().unwrap()];
+    let turns = home.end(&[&["compare", "--json", "--delta=90%"][..], &all].concat());
+    let verdict: Value = serde_json::from_str(&turns.stdout).unwrap();
+    assert_eq!((&verdict["units"], &verdict["blocks"]), (&"pairs of runs".into(), &2.into()), "{turns:?}");
+    assert!(verdict["responses"][0]["effect_ratio"]["low"].is_f64(), "{verdict:#}");
+    let measure = home.end(&["compare", one, two, "--connections=4", "--plan"]);
+    assert_eq!(measure.status, 2, "{measure:?}");
+    assert!(measure.stderr.contains("--connections") && measure.stderr.contains("--plan"), "{measure:?}");
+    let sides = home.fine(&["compare", "sync_binlog=1", "sync_binlog=0", "--plan"]);
+    assert!(sides.contains("oltp_read_write") && sides.contains("sync_binlog=0"), "{sides}");
     let nothing = home.end(&["report", home.path().to_str().unwrap()]);
     assert_eq!(nothing.status, 3);
     assert!(nothing.stderr.contains("is not a run folder"), "{}", nothing.stderr);

@@ -36,6 +36,11 @@ fn delayed_syncs_are_supported_as_slower_and_nothing_is_left() {
     let effect = &verdict["responses"][0]["effect_ratio"];
     assert!(effect["high"].as_f64().unwrap() < 0.9, "{effect}");
     assert!(verdict["answer"].as_str().unwrap().contains(" fewer transactions a second "), "{verdict:#}");
+    // A server that waits uses no CPU: far less than the 40 ms of a delay.
+    let responses = verdict["responses"].as_array().unwrap();
+    let cpu = responses.iter().find(|response| response["name"] == "server_cpu_us_per_transaction").unwrap();
+    let cpu_us = cpu["treatment"].as_f64().unwrap();
+    assert!(cpu_us > 1.0 && cpu_us < 20_000.0, "{cpu}");
     assert_eq!(verdict["starts"], 3);
     assert_eq!(document(&out.join("verdict.json")), verdict);
     let design = document(&out.join("design.json"));

@@ -276,6 +276,9 @@ pub struct Slice {
     pub extra: Map<String, Value>,
 }
 
+/// Units of a verdict on kept runs of two sides: [`Verdict::units`].
+pub const PAIRS_OF_RUNS: &str = "pairs of runs";
+
 /// The outcome of an experiment for its statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -305,7 +305,7 @@ fn show(progress: &Progress<'_>, comparison: &Comparison, ui: &Ui) {
 }
 
 /// 0: the verdict is decided. 1: it is undecided, or the treatment is worse and the user requested this status for it.
-fn status(verdict: &Verdict, fail_if_worse: bool) -> Status {
+pub fn status(verdict: &Verdict, fail_if_worse: bool) -> Status {
     let worse = verdict.responses.first().is_some_and(|response| {
         mydyno_prove::measure::measure(&response.name).is_worse(response.effect_ratio.value)
     });

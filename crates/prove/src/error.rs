@@ -23,6 +23,14 @@ pub enum ProveError {
         /// The reason.
         why: String,
     },
+    /// A kept run that does not fit the others of a comparison.
+    #[error("{run}: {why}")]
+    Runs {
+        /// Its name.
+        run: String,
+        /// The reason.
+        why: String,
+    },
     /// An experiment without classes of statements.
     #[error("{name} has no classes of statements: its arms are in its file")]
     NoClasses {

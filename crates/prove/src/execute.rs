@@ -212,7 +212,7 @@ impl<'a> Table<'a, '_> {
                 *row,
                 info,
                 part,
-                Load { plan: &workload.plan, work: &workload.work, target, client, settle },
+                Load { plan: &workload.plan, work: &workload.work, target, client, settle, server: info.pid },
             ));
         }
         if loaded.len() < pair.len() {
@@ -339,12 +339,13 @@ impl<'a> Table<'a, '_> {
         let slice = match (arm.map(|arm| (arm, &arm.load)), up) {
             (Some((arm, ArmLoad::Workload(loaded))), Some(server @ Up { target: Ok(target), .. })) => {
                 let client = arm.lever_set.client.clone();
-                let load = Load { plan: &loaded.plan, work: &loaded.work, target, client, settle };
+                let load =
+                    Load { plan: &loaded.plan, work: &loaded.work, target, client, settle, server: pid };
                 let measure = || slice::measure(&load, row, &self.clock, execution.stop);
                 let measured = beside(&execution.design.jobs, row.arm, &around(Some(target)), measure);
                 let mut slice = self.complete(measured)?;
                 slice.failed = slice.failed.map(|why| server.with_log_tail(why));
-                slice.figures = server.figures(execution.design);
+                slice.figures.extend(server.figures(execution.design));
                 slice
             }
             (Some((arm, ArmLoad::Probe(probing))), _) => {

@@ -28,6 +28,7 @@ mod overhead;
 pub mod price;
 pub mod probing;
 mod run_options;
+mod server_cpu;
 mod server_memory;
 mod servers;
 pub mod side;

@@ -177,7 +177,7 @@ impl<'a> Maker<'a> {
         let settle = self.warmup.saturating_sub(Duration::from_secs_f64(end_s));
         let row = Row { order: 0, start: 0, block: 0, arm: arm.role };
         let client = wanted.client.clone();
-        let warm = Load { plan, work, target: &target, client, settle };
+        let warm = Load { plan, work, target: &target, client, settle, server: None };
         match slice::warm_up(&warm, row, clock, stop) {
             Measured::Interrupted => Err(server_error(who, SandboxError::Interrupted)),
             Measured::Slice(slice) => match slice.failed {

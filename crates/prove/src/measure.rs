@@ -95,6 +95,13 @@ pub const MEASURES: &[Measure] = &[
     figure!("server_peak_bytes", "B", "the peak of the server's resident memory", Amount, Workload),
     figure!("server_swap_bytes", "B", "the server's memory in swap", Amount, Workload),
     figure!("server_huge_bytes", "B", "the server's memory in huge pages", Amount, Workload),
+    figure!(
+        "server_cpu_us_per_transaction",
+        "us",
+        "the server's CPU time of a transaction",
+        Amount,
+        Workload
+    ),
     Measure {
         name: survival::NAME,
         unit: "share",

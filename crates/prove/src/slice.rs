@@ -16,6 +16,8 @@ use mydyno_stats::{Distribution, Histogram};
 use mydyno_wire::{Client as Session, ConnectOptions};
 use serde_json::Map;
 
+use crate::server_cpu::{self, ServerCpu};
+
 /// Session variables that the meaning of a transaction depends on; all others keep the server's values.
 const SESSION: &str = "SET SESSION autocommit = 1";
 
@@ -31,6 +33,8 @@ pub struct Load<'a> {
     pub client: Client,
     /// Part that is cut from the beginning.
     pub settle: Duration,
+    /// Process of the server, where its CPU time is a figure: a server of our own.
+    pub server: Option<u32>,
 }
 
 /// The result of a slice.
@@ -57,13 +61,26 @@ pub fn measure(load: &Load<'_>, row: Row, clock: &MonotonicClock, stop: &AtomicB
 pub fn warm_up(load: &Load<'_>, row: Row, clock: &MonotonicClock, stop: &AtomicBool) -> Measured {
     let at_s = clock.now_s();
     let mut intervals: Vec<Interval> = Vec::new();
+    let mut server = load.server.and_then(ServerCpu::of);
+    let mut sink = |event| {
+        if let StepEvent::Interval(interval) = event {
+            if let Some(server) = &mut server {
+                server.at_end_of(interval.phase);
+            }
+            if interval.phase == Phase::Measure {
+                intervals.push(*interval);
+            }
+        }
+    };
     let ended = match &load.client.cpus {
-        None => run(load, row, clock, stop, &mut intervals),
+        None => run(load, row, clock, stop, &mut sink),
         // The threads of the load inherit the CPUs of their parent.
-        Some(cpus) => on_cpus(cpus, || run(load, row, clock, stop, &mut intervals))
+        Some(cpus) => on_cpus(cpus, || run(load, row, clock, stop, &mut sink))
             .unwrap_or_else(|error| Err(LoadError::Worker(format!("client.cpus: {error}")))),
     };
     let mut slice = summary(load, row, at_s, &intervals);
+    let server_us = server.and_then(|server| server.per_transaction_us(slice.transactions));
+    slice.figures.extend(server_us.map(|us| (server_cpu::NAME.to_owned(), us)));
     slice.failed = match ended {
         Ok(End::Interrupted) | Err(LoadError::Interrupted) => return Measured::Interrupted,
         Ok(End::Complete(_)) => None,
@@ -80,7 +97,7 @@ fn run(
     row: Row,
     clock: &MonotonicClock,
     stop: &AtomicBool,
-    intervals: &mut Vec<Interval>,
+    sink: &mut dyn FnMut(StepEvent),
 ) -> Result<End, LoadError> {
     let Some(step) = load.plan.steps.first() else {
         return Err(LoadError::Worker("the plan of the load has no step".to_owned()));
@@ -95,11 +112,7 @@ fn run(
     };
     let warmup = Warmup::Fixed(load.settle);
     let step = NumberedStep { number: row.order, plan: step, whole: load.plan, warmup };
-    let mut sink = |event| match event {
-        StepEvent::Interval(interval) if interval.phase == Phase::Measure => intervals.push(*interval),
-        _ => {}
-    };
-    load.work.run(clock, &step, &connect, stop, &mut sink)
+    load.work.run(clock, &step, &connect, stop, sink)
 }
 
 fn summary(load: &Load<'_>, row: Row, at_s: f64, intervals: &[Interval]) -> Slice {

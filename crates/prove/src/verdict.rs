@@ -24,6 +24,8 @@ use crate::statement::Question;
 use crate::survival::{self, Counts};
 use crate::{overhead, price, store, threats};
 
+pub mod of_runs;
+
 /// Simultaneous coverage of all looks.
 const LEVEL: f64 = 0.95;
 
@@ -132,8 +134,18 @@ pub fn of_folder(folder: &Path, now: OffsetDateTime) -> Result<Verdict, ProveErr
 
 /// The verdict on a design from its slices. `set_up` describes server and host in short lines.
 pub fn conclude(design: &Design, slices: &[Slice], set_up: Vec<String>, now: OffsetDateTime) -> Verdict {
+    conclude_at(design, slices, schedule(design), set_up, now)
+}
+
+/// The verdict with these looks.
+fn conclude_at(
+    design: &Design,
+    slices: &[Slice],
+    schedule: Option<Schedule>,
+    set_up: Vec<String>,
+    now: OffsetDateTime,
+) -> Verdict {
     let question = Question { asks: design.asks, delta: design.delta };
-    let schedule = schedule(design);
     let unit = Unit::of(design.mode);
     let measures = measures(&design.response);
     let per_measure: Vec<Ratios> = measures.iter().map(|measure| Ratios::of(slices, measure)).collect();

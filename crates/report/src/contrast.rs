@@ -42,6 +42,7 @@ fn is_noise(id: &str) -> bool {
         "last_insert_id",
     ];
     const WHOLE: &[&str] = &[
+        "host.boot_id",
         "server.process.pid",
         "server.process.start_ticks",
         "server.process.threads",
@@ -117,6 +118,41 @@ pub fn contrasts(a: &RunRecord, b: &RunRecord) -> Vec<Contrast> {
             _ => NONE.to_owned(),
         };
         add(id, of(&facts_a, &folder_a), of(&facts_b, &folder_b));
+    }
+    found
+}
+
+/// Differences between several runs of two sides.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SidesContrast {
+    /// Differences that all runs of a side share.
+    pub differs: Vec<Contrast>,
+    /// Names of the differences among the runs of one side.
+    pub varies: Vec<String>,
+}
+
+/// Differences in plan and facts between two sides of several runs each.
+pub fn of_sides(baseline: &[&RunRecord], treatment: &[&RunRecord]) -> SidesContrast {
+    let Some(first) = baseline.first() else { return SidesContrast::default() };
+    let from_first = |side: &[&RunRecord]| -> Vec<Vec<Contrast>> {
+        side.iter().map(|run| contrasts(first, run)).collect()
+    };
+    let (of_baseline, of_treatment) = (from_first(baseline), from_first(treatment));
+    let all: Vec<&Contrast> = of_baseline.iter().chain(&of_treatment).flatten().collect();
+    let mut seen = HashSet::new();
+    let mut found = SidesContrast::default();
+    for contrast in all.into_iter().filter(|contrast| seen.insert(&contrast.name)) {
+        let values = |side: &[Vec<Contrast>]| -> HashSet<String> {
+            let of = |run: &Vec<Contrast>| run.iter().find(|c| c.name == contrast.name).map(|c| c.b.clone());
+            side.iter().map(|run| of(run).unwrap_or_else(|| contrast.a.clone())).collect()
+        };
+        let (a, b) = (values(&of_baseline), values(&of_treatment));
+        match (a.len(), b.len()) {
+            (1, 1) => found
+                .differs
+                .push(Contrast { b: b.into_iter().next().unwrap_or_default(), ..contrast.clone() }),
+            _ => found.varies.push(contrast.name.clone()),
+        }
     }
     found
 }

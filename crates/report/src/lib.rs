@@ -11,7 +11,7 @@ pub mod checkup;
 pub mod classes;
 mod compare;
 mod comparison;
-mod contrast;
+pub mod contrast;
 mod details;
 pub mod factorial;
 mod figures;

@@ -101,8 +101,8 @@ pub struct CurveDefinition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseDefinition {
-    /// `transactions_per_s`, `response_mean` or `response_p95`; `server_resident_bytes`, `server_peak_bytes`, `server_swap_bytes`
-    /// or `server_huge_bytes` of a private server; `survival`, the share of rows that it outlives; of a probe a figure of it, as in `per_s` or `p50_us`.
+    /// `transactions_per_s`, `response_mean` or `response_p95`; `server_resident_bytes`, `server_peak_bytes`, `server_swap_bytes`,
+    /// `server_huge_bytes` or `server_cpu_us_per_transaction` of a private server; `survival`, the share of rows that it outlives; of a probe a figure of it, as in `per_s` or `p50_us`.
     /// `response_mean` of classes is the time until all clients are done.
     pub name: String,
     /// The direction of the treatment's change against the baseline in question.

@@ -233,6 +233,7 @@ impl<'a> Table<'a, '_> {
             target,
             client: arm.lever_set.client.clone(),
             settle,
+            server: None,
         };
         let at_s = self.at_s();
         let place = Row { order: row.order, start: 0, block: row.block, arm: Role::Treatment };

@@ -7,7 +7,7 @@ mod terminal;
 
 use mydyno_model::Estimate;
 use mydyno_model::experiment::pooled::Pooled;
-use mydyno_model::experiment::{Curve, CurvePoint, Finding, Role, Verdict};
+use mydyno_model::experiment::{Curve, CurvePoint, Finding, PAIRS_OF_RUNS, Role, Verdict};
 use mydyno_model::units::show_bytes;
 
 pub use html::html;
@@ -53,6 +53,7 @@ fn lines(verdict: &Verdict) -> Vec<Line> {
     }
     let measured = match &verdict.probe {
         Some(_) => format!("{} blocks", verdict.blocks),
+        None if verdict.units == PAIRS_OF_RUNS => format!("{} {PAIRS_OF_RUNS}", verdict.blocks),
         None => format!("{} blocks in {} starts of the servers", verdict.blocks, verdict.starts),
     };
     lines.push(("measured", measured));
@@ -130,6 +131,7 @@ fn label(name: &str) -> &'static str {
         "server_peak_bytes" => "peak of memory",
         "server_swap_bytes" => "in swap",
         "server_huge_bytes" => "in huge pages",
+        "server_cpu_us_per_transaction" => "server's CPU",
         "survival" => "outlived",
         _ => "response",
     }

@@ -6,4 +6,5 @@ mod fixtures;
 
 mod escaping;
 mod golden;
+mod of_runs;
 mod page;

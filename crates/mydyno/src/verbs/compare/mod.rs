@@ -1,5 +1,7 @@
 //! `mydyno compare`: two variants of a private server under the same alternating load, and a verdict; or several
-//! factors.
+//! factors; or kept runs of two sides.
+
+mod runs;
 
 use mydyno_model::experiment::definition::{LoadDefinition, Mode};
 use mydyno_model::experiment::{Asks, LeverLevel};
@@ -17,6 +19,15 @@ use crate::proving::{ModeArg, ProvingArgs, carry_out, seconds, share, usage};
 use crate::ui::Ui;
 use crate::workload_args::ComparedWorkloadArgs;
 
+/// Load of two sides that are named without one.
+const DEFAULT_WORKLOAD: &str = "oltp_read_write";
+
+/// Defaults of the times.
+const BUDGET: &str = "5m";
+const SLICE: &str = "1s";
+const SETTLE: &str = "250ms";
+const WARMUP: &str = "3s";
+
 /// Examples for the verb's help.
 const EXAMPLES: &str = "\
 Examples:
@@ -24,21 +35,26 @@ Examples:
   mydyno compare oltp_point_select --baseline mariadb-10.11 --treatment /opt/mariadb-11.4
   mydyno compare oltp_read_only --baseline server.allocator=glibc --treatment server.allocator=jemalloc --budget 10m
   mydyno compare oltp_read_only --factor variable.sort_buffer_size=256K,2M --factor variable.join_buffer_size=256K,2M
+  mydyno compare mariadb-10.11 mariadb-11.4      two sides, with oltp_read_write
+  mydyno compare RUN-A1 RUN-B1 RUN-A2 RUN-B2     kept runs of two sides, measured in turns
 
 A side is LEVER=VALUE (`mydyno host levers` lists them; a bare name is a server variable), an option file, the base
 directory of a server, or an engine. Guide: docs/guides/compare.md";
 
 /// Options of `mydyno compare`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Workload, or the TOML file of a mix; `mydyno workloads` lists them.
+    /// Workload, or the TOML file of a mix; `mydyno workloads` lists them. Or the first of two sides, or of kept runs.
     pub workload: String,
+    /// The second side; or the other runs: the first is of the baseline, the next of the treatment, and so on in turns.
+    #[arg(value_name = "OTHER", conflicts_with_all = ["baseline", "treatment", "factor"])]
+    pub others: Vec<String>,
     /// A setting, option file or server of the baseline; repeatable [default: the server with its defaults].
     #[arg(long, value_name = "SIDE")]
     pub baseline: Vec<String>,
     /// A setting, option file or server of the treatment; repeatable.
-    #[arg(long, value_name = "SIDE", required_unless_present = "factor")]
+    #[arg(long, value_name = "SIDE", required_unless_present_any = ["factor", "others"])]
     pub treatment: Vec<String>,
     #[command(flatten)]
     pub several: FactorArgs,
@@ -46,7 +62,7 @@ pub struct Args {
     #[arg(long, value_name = "SIDE")]
     pub both: Vec<String>,
     /// Time for the whole comparison.
-    #[arg(long, value_name = "DURATION", default_value = "5m")]
+    #[arg(long, value_name = "DURATION", default_value = BUDGET)]
     pub budget: String,
     /// The smallest effect that matters.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
@@ -55,13 +71,13 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(3..=100))]
     pub starts: Option<u16>,
     /// Length of a slice of load on one server.
-    #[arg(long, value_name = "DURATION", default_value = "1s")]
+    #[arg(long, value_name = "DURATION", default_value = SLICE)]
     pub slice: String,
     /// Time cut from the beginning of each slice.
-    #[arg(long, value_name = "DURATION", default_value = "250ms")]
+    #[arg(long, value_name = "DURATION", default_value = SETTLE)]
     pub settle: String,
     /// Load on each server after its start.
-    #[arg(long, value_name = "DURATION", default_value = "3s")]
+    #[arg(long, value_name = "DURATION", default_value = WARMUP)]
     pub warmup: String,
     /// Connections that carry load [default: 16].
     #[arg(long, value_name = "N")]
@@ -84,11 +100,64 @@ pub struct Args {
 
 /// Compares, or prints the plan.
 pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    if !args.others.is_empty() {
+        return of_two(args, ui);
+    }
     if !args.several.factor.is_empty() {
         return factors::carry_out(&of_factors(args)?, &args.proving, ui);
     }
     let comparison = Comparison::plan(&wanted(args)?, OffsetDateTime::now_utc()).map_err(usage)?;
     carry_out(&comparison, &args.proving, None, ui)
+}
+
+/// Compares two sides that are named in place of a workload, with [`DEFAULT_WORKLOAD`]; or kept runs.
+fn of_two(args: &Args, ui: &Ui) -> Result<Status, Failure> {
+    let words: Vec<&str> =
+        [args.workload.as_str()].into_iter().chain(args.others.iter().map(String::as_str)).collect();
+    if let Some(folders) = runs::folders(&words)? {
+        let mut problems = without_meaning_for_runs(args);
+        let delta = usable(share("delta", &args.delta, &mut problems), problems)?;
+        return runs::run(&folders, delta, args.proving.fail_if_worse, ui);
+    }
+    let [other] = args.others.as_slice() else {
+        return Err(Failure::usage(format!(
+            "{} words: two are sides, and more are kept runs, of which none is there (`mydyno runs` lists them)",
+            words.len()
+        )));
+    };
+    let (baseline, treatment) = (vec![args.workload.clone()], vec![other.clone()]);
+    let args = Args {
+        workload: DEFAULT_WORKLOAD.to_owned(),
+        others: Vec::new(),
+        baseline,
+        treatment,
+        ..args.clone()
+    };
+    run(&args, ui)
+}
+
+/// A problem for each option that says how to measure, which kept runs have done.
+fn without_meaning_for_runs(args: &Args) -> Vec<String> {
+    let proving = &args.proving;
+    let given = [
+        ("both", !args.both.is_empty()),
+        ("budget", args.budget != BUDGET),
+        ("slice", args.slice != SLICE),
+        ("settle", args.settle != SETTLE),
+        ("warmup", args.warmup != WARMUP),
+        ("starts", args.starts.is_some()),
+        ("connections", args.connections.is_some()),
+        ("workers", args.workers.is_some()),
+        ("mode", args.mode.is_some()),
+        ("duet", args.duet),
+        ("plan", proving.plan),
+        ("out", proving.out.is_some()),
+        ("seed", proving.seed.is_some()),
+        ("allow-host-change", proving.allow_host_change),
+    ];
+    let options = args.options.0.iter().map(|(name, _)| name.as_str());
+    let given = given.into_iter().filter_map(|(name, given)| given.then_some(name)).chain(options);
+    given.map(|name| format!("--{name}: kept runs are measured already; leave it out")).collect()
 }
 
 /// The options that comparisons of two sides and of several factors share.
