@@ -222,8 +222,8 @@ enum Unspawned {
 fn wait_at_barrier(command: &mut Command, child: Barrier) {
     let inherited = open_files();
     let hold = move || {
-        // SAFETY: close, setsid, fcntl, getpid, write and read are async-signal-safe (signal-safety(7)), close_range is a bare system call; the
-        // descriptors are numbers of this child, and nothing here allocates.
+        // SAFETY: close, setsid, fcntl, getpid, write and read are async-signal-safe (signal-safety(7)), close_range is a bare
+        // system call; the descriptors are numbers of this child, and nothing here allocates.
         unsafe {
             libc::close(child.release);
             if libc::setsid() < 0 {
@@ -231,8 +231,10 @@ fn wait_at_barrier(command: &mut Command, child: Barrier) {
             }
             // Another thread may have opened a file since the list was made; kernels before 5.11 know no such flag.
             let all = libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
-            for fd in inherited.iter().filter(|_| all != 0) {
-                libc::fcntl(*fd, libc::F_SETFD, libc::FD_CLOEXEC);
+            if all != 0 {
+                for fd in &inherited {
+                    libc::fcntl(*fd, libc::F_SETFD, libc::FD_CLOEXEC);
+                }
             }
         }
         (&child.announce).write_all(&std::process::id().to_ne_bytes())?;
