@@ -116,7 +116,7 @@ fn every_workload_runs_and_keeps_its_rows() {
             _ => &[],
         };
         let run = home.path().join(name);
-        let args = server.bench(name, &[&["--connections", "2", "--json"], small].concat());
+        let args = server.bench(name, &[&["--connections", "2", "--think", "5ms", "--json"], small].concat());
         let summary: Value =
             serde_json::from_str(&home.fine(&at_once(&args, run.to_str().unwrap()))).unwrap();
         assert!(summary["steps"][0]["transactions"].as_u64().unwrap() > 0, "{name}");
@@ -332,7 +332,7 @@ fn two_runs_are_shown_side_by_side() {
     let server = home.server("s", &[]);
     let (one, two) = (home.path().join("one"), home.path().join("two"));
     for run in [&one, &two] {
-        let args = server.bench("oltp_point_select", &["--connections", "2"]);
+        let args = server.bench("oltp_point_select", &["--connections", "2", "--think", "5ms"]);
         home.fine(&with_out(&args, run.to_str().unwrap()));
     }
     let (one, two) = (one.to_str().unwrap(), two.to_str().unwrap());
@@ -358,7 +358,7 @@ fn two_runs_are_shown_side_by_side() {
     assert!(shown.stdout.contains("UNDECIDED") && shown.stdout.contains("oltp_point_select"), "{shown:?}");
     let (three, four) = (home.path().join("three"), home.path().join("four"));
     for run in [&three, &four] {
-        let args = server.bench("oltp_point_select", &["--connections", "2"]);
+        let args = server.bench("oltp_point_select", &["--connections", "2", "--think", "5ms"]);
         home.fine(&with_out(&args, run.to_str().unwrap()));
     }
     let all = [one, two, three.to_str().unwrap(), four.to_str().unwrap()];

@@ -48,8 +48,15 @@ fn advice_is_measured_and_the_folder_holds_the_page_and_the_experiment() {
     let home = Home::new();
     let (file, out) = (option_file(&home), home.path().join("out"));
     let out_option = format!("--out={}", out.display());
-    let short =
-        ["--only=flush-log-at-trx-commit", "--slice=200ms", "--warmup=0s", "--budget=40s", "--connections=1"];
+    // Syncs that take a while leave most of the machine to others.
+    let short = [
+        "--only=flush-log-at-trx-commit",
+        "--lever=server.sync_delay=10ms",
+        "--slice=200ms",
+        "--warmup=0s",
+        "--budget=40s",
+        "--connections=1",
+    ];
     let checkup =
         home.json(&[&["checkup", "--sandbox", &file, &out_option, "--json", "--quiet"][..], &short].concat());
     let advice = &checkup["advice"].as_array().unwrap()[0];

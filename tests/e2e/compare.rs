@@ -23,12 +23,19 @@ const SHORT: [&str; 12] = [
     "--quiet",
 ];
 
+/// A server of both sides that waits most of the time, so that machinery is tested without using the machine up.
+const WAITING: &str = "--both=server.sync_delay=10ms";
+
 #[test]
 fn delayed_syncs_are_supported_as_slower_and_nothing_is_left() {
     let home = Home::new();
     let out = home.path().join("verdict");
     let out_option = format!("--out={}", out.display());
-    let args = [&SHORT[..], &["--treatment=server.sync_delay=40ms", &out_option]].concat();
+    let args = [
+        &SHORT[..],
+        &["--baseline=server.sync_delay=5ms", "--treatment=server.sync_delay=40ms", &out_option],
+    ]
+    .concat();
     let ended = home.end(&args);
     assert_eq!(ended.status, 0, "{ended:?}");
     let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -55,7 +62,7 @@ fn delayed_syncs_are_supported_as_slower_and_nothing_is_left() {
 #[test]
 fn a_treatment_whose_server_does_not_start_is_a_result_with_the_servers_words() {
     let home = Home::new();
-    let ended = home.end(&[&SHORT[..], &["--treatment=no_such_variable=1"]].concat());
+    let ended = home.end(&[&SHORT[..], &[WAITING, "--treatment=no_such_variable=1"]].concat());
     assert_eq!(ended.status, 1, "{ended:?}");
     let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(verdict["verdict"], "undecided");
@@ -69,7 +76,7 @@ fn a_server_that_is_killed_in_a_slice_marks_its_blocks_and_the_others_go_on() {
     let home = Home::new();
     let out = home.path().join("kept");
     let out_option = format!("--out={}", out.display());
-    let args = [&SHORT[..], &["--treatment=sync_binlog=1", &out_option]].concat();
+    let args = [&SHORT[..], &[WAITING, "--treatment=sync_binlog=1", &out_option]].concat();
     let running = home.start(&args);
     let slices = || std::fs::read_to_string(out.join("slices.jsonl")).unwrap_or_default();
     until("the first slices", || slices().lines().count() >= 4);
@@ -93,7 +100,7 @@ fn a_server_that_is_killed_in_a_slice_marks_its_blocks_and_the_others_go_on() {
 #[test]
 fn a_treatment_whose_disk_is_full_is_a_result() {
     let home = Home::new();
-    let full = ["--treatment=disk.file_system=ext4", "--treatment=disk.size=48M"];
+    let full = [WAITING, "--treatment=disk.file_system=ext4", "--treatment=disk.size=48M"];
     let ended = home.end(&[&SHORT[..], &full].concat());
     assert_eq!(ended.status, 1, "{ended:?}");
     let verdict: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -131,7 +138,7 @@ fn an_interrupt_keeps_the_slices_and_ends_all_servers() {
     let home = Home::new();
     let out = home.path().join("kept");
     let out_option = format!("--out={}", out.display());
-    let args = [&SHORT[..], &["--treatment=sync_binlog=1", &out_option]].concat();
+    let args = [&SHORT[..], &[WAITING, "--treatment=sync_binlog=1", &out_option]].concat();
     let mut child = home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let measured =
         || std::fs::read_to_string(out.join("slices.jsonl")).is_ok_and(|text| text.lines().count() >= 2);

@@ -22,6 +22,9 @@ const SHORT: [&str; 11] = [
     "--quiet",
 ];
 
+/// Runs that wait most of the time, so that machinery is tested without using the machine up.
+const WAITING: &str = "--both=server.sync_delay=10ms";
+
 const A: &str = "--factor=sort_buffer_size=256K,512K";
 const B: &str = "--factor=join_buffer_size=256K,512K";
 
@@ -40,7 +43,7 @@ fn of_two_factors_the_one_that_delays_syncs_acts_and_each_run_has_its_own_server
     let home = Home::new();
     let out = home.path().join("factors");
     let out_option = format!("--out={}", out.display());
-    let factors = ["--factor=server.sync_delay=100us,40ms", "--factor=sort_buffer_size=256K,512K"];
+    let factors = ["--factor=server.sync_delay=4ms,40ms", "--factor=sort_buffer_size=256K,512K"];
     let ended = home.end(&[&SHORT[..], &factors, &[&out_option]].concat());
     assert_eq!(ended.status, 0, "{ended:?}");
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -53,7 +56,7 @@ fn of_two_factors_the_one_that_delays_syncs_acts_and_each_run_has_its_own_server
         size(effect(&result, "B")) < size(delayed) && size(effect(&result, "AB")) < size(delayed),
         "{result:#}"
     );
-    assert!(result["answer"].as_str().unwrap().contains("server.sync_delay 100us → 40ms -"), "{result:#}");
+    assert!(result["answer"].as_str().unwrap().contains("server.sync_delay 4ms → 40ms -"), "{result:#}");
     assert_eq!(document(&out.join("factorial.json")), result);
     let runs = std::fs::read_to_string(out.join("runs.jsonl")).unwrap();
     assert_eq!(runs.lines().count(), result["rows"].as_array().unwrap().len());
@@ -93,7 +96,7 @@ fn levers_that_take_effect_at_once_are_swapped_in_one_server() {
 fn a_run_whose_server_does_not_start_is_a_result_and_the_others_go_on() {
     let home = Home::new();
     let factors = ["--factor=character_set_server=utf8mb4,nosuch", "--factor=sort_buffer_size=256K,512K"];
-    let ended = home.end(&[&SHORT[..], &factors].concat());
+    let ended = home.end(&[&SHORT[..], &[WAITING], &factors].concat());
     assert_eq!(ended.status, 1, "{ended:?}");
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     let failures = result["failures"].to_string();
@@ -110,7 +113,7 @@ fn an_interrupt_keeps_what_was_measured_and_puts_everything_back() {
     let out_option = format!("--out={}", out.display());
     let factors =
         ["--factor=variable.sort_buffer_size=256K,512K", "--factor=variable.max_connections=100,200"];
-    let args = [&SHORT[..], &factors, &[&out_option]].concat();
+    let args = [&SHORT[..], &factors, &[WAITING, &out_option]].concat();
     let mut child = home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let lines = || std::fs::read_to_string(out.join("runs.jsonl")).map_or(0, |text| text.lines().count());
     until("three rows", || lines() >= 3);
@@ -129,7 +132,7 @@ fn a_killed_experiment_goes_on_with_its_next_row_and_has_a_page_and_a_line_in_th
     let out_option = format!("--out={}", out.display());
     let factors =
         ["--factor=variable.sort_buffer_size=256K,512K", "--factor=variable.max_connections=100,200"];
-    let args = [&SHORT[..], &factors, &[&out_option]].concat();
+    let args = [&SHORT[..], &factors, &[WAITING, &out_option]].concat();
     let rows = || {
         let text = std::fs::read_to_string(out.join("runs.jsonl")).unwrap_or_default();
         text[..text.rfind('\n').map_or(0, |end| end + 1)].to_owned()

@@ -106,7 +106,19 @@ fn server_up_leaves_nothing_when_it_is_killed_at_any_instant() {
 
 #[test]
 fn bench_leaves_a_readable_record_and_no_server_when_it_is_killed_at_any_instant() {
-    let load = ["--sandbox", "--connections", "2", "--tables", "1", "--table-size", "100", "--time", "2s"];
+    let load = [
+        "--sandbox",
+        "--connections",
+        "2",
+        "--tables",
+        "1",
+        "--table-size",
+        "100",
+        "--time",
+        "2s",
+        "--think",
+        "2ms",
+    ];
     let args = [&["bench", "oltp_point_select"], &load[..], &["--warmup", "0s"]].concat();
     kill_at_random_instants("bench", &args, |home| {
         for run in fs::read_dir(home.state().join("runs")).into_iter().flatten() {
@@ -133,7 +145,18 @@ fn a_bench_that_is_killed_at_any_instant_keeps_all_but_its_last_second() {
     let mut recorded = 0;
     for n in 0..kills {
         let run = home.path().join(format!("run{n}"));
-        let load = ["--connections", "2", "--time", "4s", "--warmup", "0s", "--out", run.to_str().unwrap()];
+        let load = [
+            "--connections",
+            "2",
+            "--think",
+            "2ms",
+            "--time",
+            "4s",
+            "--warmup",
+            "0s",
+            "--out",
+            run.to_str().unwrap(),
+        ];
         // Two seconds pass before the load, in which mydyno watches whether others use the server.
         let instant = random.below(Duration::from_secs(7));
         let ((_, killed), late) = with_pulse(|| {

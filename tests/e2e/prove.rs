@@ -149,7 +149,7 @@ fn rows_start_one_server_at_a_time() {
 #[test]
 fn large_tables_are_filled_once_and_every_start_has_the_same_bytes() {
     let home = Home::new();
-    let words = "compare oltp_point_select --both=workload.tables=1 --both=workload.table-size=350000 --connections=1 --mode=rows \
+    let words = "compare oltp_point_select --both=workload.tables=1 --both=workload.table-size=350000 --connections=1 --rate=300 --mode=rows \
                  --budget=90s --starts=3 --slice=300ms --settle=100ms --warmup=200ms --treatment=net_buffer_length=4096";
     let ended = home.end(&words.split_whitespace().collect::<Vec<_>>());
     assert!([0, 1].contains(&ended.status), "{ended:?}");
@@ -284,7 +284,7 @@ fn a_duet_loads_two_servers_at_once_and_is_labelled() {
     let home = Home::new();
     let out = home.path().join("duet");
     let words = "compare oltp_point_select --duet --treatment=server.nice=1 --both=workload.tables=1 --both=workload.table-size=100 \
-                 --connections=1 --budget=70s --starts=3 --slice=1s --settle=200ms --warmup=200ms --json --quiet";
+                 --connections=1 --rate=300 --budget=70s --starts=3 --slice=1s --settle=200ms --warmup=200ms --json --quiet";
     let out_option = format!("--out={}", out.display());
     let args: Vec<&str> = words.split_whitespace().chain([out_option.as_str()]).collect();
     let ended = home.end(&args);

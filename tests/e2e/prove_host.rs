@@ -19,7 +19,7 @@ fn value() -> u64 {
 
 /// A setting that does no harm, in rows as short as the machinery allows.
 fn rows(treatment: u64) -> Vec<String> {
-    let words = "compare oltp_point_select --both=workload.tables=1 --both=workload.table-size=100 --connections=1 --mode=rows \
+    let words = "compare oltp_point_select --both=workload.tables=1 --both=workload.table-size=100 --connections=1 --rate=300 --mode=rows \
                  --budget=60s --starts=3 --slice=300ms --settle=100ms --warmup=200ms --allow-host-change --json --quiet";
     let lever = format!("--treatment=vm.vfs_cache_pressure={treatment}");
     words.split_whitespace().map(str::to_owned).chain([lever]).collect()

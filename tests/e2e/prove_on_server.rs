@@ -20,7 +20,7 @@ fn experiment(home: &Home, levers: [&str; 2], budget: &str) -> String {
     let text = format!(
         "name = \"on-server\"\nquestion = \"Does a variable that the load does not read change it?\"\n\
          why = \"Connections that fail are counted, and this load has none that fail.\"\nsince = \"0.1.0\"\n[baseline]\nlevers = [{baseline}]\n[treatment]\nlevers = [{treatment}]\n\
-         [load]\nworkload = \"oltp_point_select\"\nconnections = 1\n[load.options]\ntables = 1\ntable-size = 100\n\
+         [load]\nworkload = \"oltp_point_select\"\nconnections = 1\nrate = 300.0\n[load.options]\ntables = 1\ntable-size = 100\n\
          [[response]]\nname = \"transactions_per_s\"\ndirection = \"differs\"\ndelta = \"50%\"\n\
          [execution]\nmode = \"in_place\"\nwhy = \"The variable takes effect while the server runs.\"\n[quick]\n{extent}[full]\n{extent}"
     );

@@ -102,6 +102,7 @@ levers = []
 [load]
 workload = "oltp_point_select"
 connections = 2
+rate = 300.0
 
 [load.options]
 tables = 1

@@ -12,7 +12,7 @@ use crate::collector::{FactInfo, fact};
 use crate::error::FactsError;
 
 /// Facts whose text is or holds a name that users chose.
-const NAMED: [FactInfo; 80] = [
+const NAMED: [FactInfo; 93] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -54,6 +54,19 @@ const NAMED: [FactInfo; 80] = [
     fact("server.accounts.from_any_host", "", ""),
     fact("server.events.late", "", ""),
     fact("server.events.disabled", "", ""),
+    fact("server.events.frequent", "", ""),
+    fact("server.foreign_keys.orphaned", "", ""),
+    fact("server.places.tmpdir_trouble", "", ""),
+    fact("server.places.error_log_moved", "", ""),
+    fact("server.places.old_redo", "", ""),
+    fact("server.accounts.replication_expires", "", ""),
+    fact("server.binlogs.gone", "", ""),
+    fact("server.checks.not_enforced", "", ""),
+    fact("server.files.undefined", "", ""),
+    fact("server.files.elsewhere", "", ""),
+    fact("server.files.foreign", "", ""),
+    fact("server.sequences.filling", "", ""),
+    fact("server.views.failing", "", ""),
     fact("server.files.cores", "", ""),
     fact("server.files.dumps", "", ""),
     fact("server.files.orphans", "", ""),

@@ -19,6 +19,10 @@ const TRIGGERS: &str = ".TRG";
 const INDEXES: [&str; 2] = [".MYI", ".MAI"];
 const DEFINITION: &str = ".frm";
 const INNODB: &str = ".ibd";
+const LINK: &str = ".isl";
+
+/// Beginning of the names of InnoDB's own tables of a full-text index, which have no definition.
+const FULL_TEXT: &str = "FTS_";
 
 /// A file of a table of users.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +58,10 @@ pub struct Listing {
     /// The definitions of tables beside which there is no file of InnoDB: views, tables of other engines, and those in a tablespace that
     /// several share. `None` where there are no definitions, because the server keeps them in its dictionary.
     pub beside_innodb: Option<Vec<TableFile>>,
+    /// Files of InnoDB beside which there is no definition, where the server keeps definitions in files.
+    pub undefined: Vec<TableFile>,
+    /// Files that lead to the data of a table elsewhere (DATA DIRECTORY), of servers before MySQL 8.0 and of MariaDB.
+    pub links: Vec<TableFile>,
 }
 
 impl Listing {
@@ -78,9 +86,14 @@ impl Listing {
             found.of_triggers.extend(folder.ending(&[TRIGGERS]).take(MOST));
             found.of_indexes.extend(folder.ending(&INDEXES).filter(|file| !file.is_part()).take(MOST));
             beside_innodb.extend(folder.beside_innodb().take(MOST));
+            found.undefined.extend(folder.undefined().take(MOST));
+            found.links.extend(folder.ending(&[LINK]).take(MOST));
             is_defined |= folder.names.iter().any(|name| name.ends_with(DEFINITION));
         })?;
         found.beside_innodb = is_defined.then_some(beside_innodb);
+        if !is_defined {
+            found.undefined.clear();
+        }
         Ok(found)
     }
 }
@@ -106,6 +119,18 @@ impl Folder<'_> {
     /// tablespace that several share.
     fn beside_innodb(&self) -> impl Iterator<Item = TableFile> {
         self.ending(&[DEFINITION]).filter(|file| !file.is_part() && !self.is_of_innodb(&file.path))
+    }
+
+    /// The files of InnoDB beside which there is no definition.
+    fn undefined(&self) -> impl Iterator<Item = TableFile> {
+        let is_defined = |file: &TableFile| {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            let table = name.strip_suffix(INNODB).unwrap_or(name);
+            let table = table.find("#P#").or_else(|| table.find("#p#")).map_or(table, |end| &table[..end]);
+            self.names.binary_search(&format!("{table}{DEFINITION}")).is_ok()
+        };
+        let is_own = |file: &TableFile| file.table.starts_with(FULL_TEXT) || file.table.starts_with('#');
+        self.ending(&[INNODB]).filter(move |file| !is_own(file) && !is_defined(file))
     }
 
     /// Whether InnoDB has a file for the table of a definition, or, of a table in partitions, for one of these.
@@ -177,6 +202,30 @@ mod tests {
         assert_eq!(of_file_name("plain"), "plain");
         assert_eq!(of_file_name("a@002dm@1oller"), "a@002dm@1oller");
         assert_eq!(of_file_name("a@00"), "a@00");
+    }
+
+    #[test]
+    fn files_of_innodb_without_a_definition_and_those_that_lead_elsewhere_are_told() {
+        let tree = crate::tree::Tree::of(&[
+            ("data/shop/orders.frm", ""),
+            ("data/shop/orders.ibd", ""),
+            ("data/shop/parts.frm", ""),
+            ("data/shop/parts#P#p0.ibd", ""),
+            ("data/shop/FTS_0000000000000477_CONFIG.ibd", ""),
+            ("data/shop/#sql-ib71.ibd", ""),
+            ("data/shop/ghost.ibd", ""),
+            ("data/shop/far.frm", ""),
+            ("data/shop/far.isl", "/elsewhere/shop/far.ibd"),
+        ]);
+        let found = Listing::below(&tree.source(), "/data").unwrap();
+        let names = |files: &[TableFile]| files.iter().map(|file| file.table.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            (names(&found.undefined), names(&found.links)),
+            (vec!["ghost".into()], vec!["far".into()])
+        );
+        let tree = crate::tree::Tree::of(&[("data/shop/orders.ibd", "")]);
+        let found = Listing::below(&tree.source(), "/data").unwrap();
+        assert_eq!(found.undefined, [], "definitions are in the dictionary");
     }
 
     #[test]

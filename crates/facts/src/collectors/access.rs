@@ -52,6 +52,11 @@ pub static COLLECTOR: Collector = Collector {
             "accounts with a password that may come from any host; 20 at most",
         ),
         fact(
+            "server.accounts.replication_expires",
+            "",
+            "accounts for replicas whose password expires after some days; 20 at most",
+        ),
+        fact(
             "server.tls.certificate_left_s",
             "s",
             "time until the server's certificate expires; negative since",
@@ -97,14 +102,27 @@ const POWERFUL: [Wording; 3] = wordings!(
 const FROM_ANY_HOST: [Wording; 3] = wordings!("Host IN ('%', '') AND User <> ''");
 const OVER_SYSTEM: &str = "SELECT CONCAT(User, '@', Host, ' on ', Db) FROM mysql.db WHERE (Db = 'mysql' OR Db = '%') AND (Insert_priv = 'Y' OR Update_priv = 'Y' OR Delete_priv = 'Y' OR Drop_priv = 'Y') AND User NOT IN ('root', 'mysql', 'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema', 'debian-sys-maint') ORDER BY User, Host LIMIT 20";
 
+/// An account's own lifetime of its password; where it has none, default_password_lifetime is in force.
+const REPLICATION_EXPIRES: [Wording; 2] = [
+    (
+        "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE Repl_slave_priv = 'Y' AND Super_priv = 'N' AND password_lifetime > 0 ORDER BY User, Host LIMIT 20",
+        &[mysql(50_706..)],
+    ),
+    (
+        "SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u JOIN mysql.global_priv g ON g.User = u.User AND g.Host = u.Host WHERE u.Repl_slave_priv = 'Y' AND u.Super_priv = 'N' AND JSON_VALUE(g.Priv, '$.password_lifetime') > 0 ORDER BY u.User, u.Host LIMIT 20",
+        &[mariadb(100_403..)],
+    ),
+];
+
 const NOT_AFTER: &str = "SHOW GLOBAL STATUS LIKE 'Ssl_server_not_after'";
 
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     for (id, wordings) in [
-        ("server.accounts.over_everything", &OVER_EVERYTHING),
-        ("server.accounts.may_grant", &MAY_GRANT),
-        ("server.accounts.powerful", &POWERFUL),
-        ("server.accounts.from_any_host", &FROM_ANY_HOST),
+        ("server.accounts.over_everything", &OVER_EVERYTHING[..]),
+        ("server.accounts.may_grant", &MAY_GRANT[..]),
+        ("server.accounts.powerful", &POWERFUL[..]),
+        ("server.accounts.from_any_host", &FROM_ANY_HOST[..]),
+        ("server.accounts.replication_expires", &REPLICATION_EXPIRES),
     ] {
         let (_, table) = first_of(sql, wordings);
         let names = table

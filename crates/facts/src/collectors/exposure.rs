@@ -23,7 +23,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.exposure.writable",
             "",
-            "the data directory, plugin_dir, init_file, the folders of socket and pid file, keys, files of the system tablespace and the error log where every user of the host may write to them: file, mode",
+            "plugin_dir, init_file, the folders of socket and pid file, keys, files of the system tablespace and the error log where every user of the host may write to them: file, mode",
         ),
         fact(
             "server.exposure.deleted_open",
@@ -69,8 +69,7 @@ fn run(context: &Context, readings: &Readings) {
     let places = ["socket", "pid_file"].iter().filter_map(|name| context.variable(name)).map(within);
     let places = places.filter_map(folder_of).filter(|folder| *folder != datadir);
     let log = context.variable("log_error").filter(|log| !["", "stderr"].contains(log)).map(within);
-    let mut all: Vec<String> =
-        [datadir.clone()].into_iter().chain(named).chain(places).chain(private).chain(log).collect();
+    let mut all: Vec<String> = named.chain(places).chain(private).chain(log).collect();
     let mut seen = std::collections::BTreeSet::new();
     all.retain(|path| seen.insert(path.clone()));
     let all = all.into_iter();

@@ -10,6 +10,7 @@ use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
+use crate::table_files::{Listing, TableFile};
 use crate::version::version_number;
 
 /// Files of the server.
@@ -20,6 +21,11 @@ pub static COLLECTOR: Collector = Collector {
     depth: Depth::Audit,
     facts: &[
         fact("server.binlogs.files", "count", "binary logs that the index of binary logs names"),
+        fact(
+            "server.binlogs.gone",
+            "",
+            "binary logs that the index names and that are not there; 20 at most",
+        ),
         fact("server.binlogs.total_bytes", "bytes", "their size"),
         fact("server.binlogs.covered_s", "s", "time since the oldest of them was last written"),
         fact(
@@ -48,6 +54,26 @@ pub static COLLECTOR: Collector = Collector {
             "files of unfinished ALTER TABLE (#sql…) in the folders of schemas that are older than the server's start: file, size_bytes; 20 at most, of 1,000 folders",
         ),
         fact(
+            "server.files.undefined",
+            "",
+            "files of InnoDB's tables without a definition beside them, where the server keeps definitions in files: schema and table; 20 at most",
+        ),
+        fact(
+            "server.files.elsewhere",
+            "",
+            "tables whose data lie outside the data directory (DATA DIRECTORY), by the files that lead there (.isl): schema and table; 20 at most",
+        ),
+        fact(
+            "server.files.pid_file",
+            "",
+            "whether the file is there that the server writes the number of its process into",
+        ),
+        fact(
+            "server.files.foreign",
+            "",
+            "files in the folders of schemas that belong to another user than the folder: file; among the first 5,000, 20 at most",
+        ),
+        fact(
             "server.files.upgraded_from",
             "count",
             "version whose upgrade program was last run on the data, as one number, by the file that it leaves",
@@ -55,6 +81,9 @@ pub static COLLECTOR: Collector = Collector {
     ],
     run: Run::Host(run),
 };
+
+/// Entries of a list.
+const NAMED: usize = 20;
 
 /// Binary logs that are looked at.
 const MOST_LOGS: usize = 20_000;
@@ -87,6 +116,22 @@ fn run(context: &Context, readings: &Readings) {
     strangers(&at, readings);
     let orphans = server.started_s(&context.source).and_then(|started_s| orphans(&at, started_s));
     readings.put("server.files.orphans", at.datadir.clone(), orphans);
+    for (id, of) in [
+        ("server.files.undefined", (|files| &files.undefined) as fn(&Listing) -> &Vec<TableFile>),
+        ("server.files.elsewhere", |files| &files.links),
+    ] {
+        let names =
+            Listing::of(context).map(|files| of(files).iter().take(NAMED).map(named).collect::<Vec<_>>());
+        readings.put(id, at.datadir.clone(), names);
+    }
+    let pid_file = context.variable("pid_file").filter(|path| !path.is_empty());
+    let pid_file = pid_file.ok_or_else(|| Missing::Absent("the server writes none".to_owned()));
+    readings.put(
+        "server.files.pid_file",
+        "pid_file",
+        pid_file.map(|path| at.source.exists(&at.reached(path))),
+    );
+    readings.put("server.files.foreign", at.datadir.clone(), foreign(&at));
     let mark = ["mariadb_upgrade_info", "mysql_upgrade_info"].iter().find_map(|name| {
         let text = at.source.text_within(&at.reached(name), 4096).ok()?;
         version_number(text.trim()).ok()
@@ -122,7 +167,7 @@ impl Place<'_> {
 fn binary_logs(context: &Context, at: &Place<'_>, readings: &Readings) {
     let index = context.variable("log_bin_index").map(str::to_owned);
     let index = index.or_else(|| Some(format!("{}.index", context.variable("log_bin_basename")?)));
-    let read = || -> Read<(String, Vec<Log>)> {
+    let read = || -> Read<(String, Index)> {
         let index = index.ok_or_else(|| Missing::Absent("there is no binary log".to_owned()))?;
         let text = at.source.text_within(&at.reached(&index), 4 << 20)?;
         let folder = index.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
@@ -132,16 +177,26 @@ fn binary_logs(context: &Context, at: &Place<'_>, readings: &Readings) {
             inside if folder.is_empty() => inside.to_owned(),
             inside => format!("{folder}/{inside}"),
         };
-        let stat = |name: &str| {
-            let found = at.source.stat(&at.reached(&path(name))).ok()?;
-            Some(Log { bytes: found.size_bytes, written_s: found.modified_s })
-        };
-        Ok((index, names.filter_map(stat).collect()))
+        let mut found = Index::default();
+        for name in names {
+            match at.source.stat(&at.reached(&path(name))) {
+                Ok(log) => found.logs.push(Log { bytes: log.size_bytes, written_s: log.modified_s }),
+                Err(Missing::Absent(_)) if found.gone.len() < NAMED => found.gone.push(name.into()),
+                Err(_) => {}
+            }
+        }
+        Ok((index, found))
     };
-    let (from, logs) = match read() {
-        Ok((index, logs)) => (index, Ok(logs)),
+    let (from, index) = match read() {
+        Ok((path, index)) => (path, Ok(index)),
         Err(missing) => ("the index of binary logs".to_owned(), Err(missing)),
     };
+    readings.put(
+        "server.binlogs.gone",
+        from.clone(),
+        index.as_ref().map(|i| i.gone.clone()).map_err(Clone::clone),
+    );
+    let logs = index.map(|index| index.logs);
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let put = |id: &str, value: Read<f64>| {
         readings.put::<Value>(&format!("server.binlogs.{id}"), from.clone(), value.map(|v| json!(v.round())));
@@ -150,6 +205,13 @@ fn binary_logs(context: &Context, at: &Place<'_>, readings: &Readings) {
     put("total_bytes", logs.clone().map(|logs| logs.iter().map(|log| log.bytes as f64).sum()));
     put("covered_s", logs.clone().and_then(|logs| Ok(covered(&logs, now_s)?.0)));
     put("daily_bytes", logs.and_then(|logs| daily(&logs, now_s)));
+}
+
+/// The binary logs that an index names.
+#[derive(Debug, Default)]
+struct Index {
+    logs: Vec<Log>,
+    gone: Vec<Value>,
 }
 
 /// A binary log.
@@ -205,6 +267,32 @@ fn orphans(at: &Place<'_>, started_s: u64) -> Read<Vec<Value>> {
             let Ok(file) = at.source.stat(&at.reached(&path)) else { continue };
             if file.size_bytes >= LARGE && file.modified_s < started_s && found.len() < 20 {
                 found.push(json!({"file": path, "size_bytes": file.size_bytes}));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn named(file: &TableFile) -> Value {
+    Value::from(format!("{}.{}", file.schema, file.table))
+}
+
+/// Files that the server may not be able to open, because they belong to another user than their folder.
+fn foreign(at: &Place<'_>) -> Read<Vec<Value>> {
+    const MOST_FILES: usize = 5000;
+    let mut found = Vec::new();
+    let mut looked_at = 0;
+    let folders = at.source.list(&at.reached(""))?;
+    for folder in folders.iter().filter(|name| !name.contains('.') && *name != "lost+found") {
+        let Ok(of_folder) = at.source.stat(&at.reached(folder)) else { continue };
+        for name in at.source.list(&at.reached(folder)).unwrap_or_default() {
+            let path = format!("{folder}/{name}");
+            looked_at += 1;
+            if looked_at > MOST_FILES || found.len() >= NAMED {
+                return Ok(found);
+            }
+            if at.source.stat(&at.reached(&path)).is_ok_and(|file| file.uid != of_folder.uid) {
+                found.push(path.into());
             }
         }
     }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::counted::count;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
+use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
@@ -66,8 +66,8 @@ const BLOCKERS: [Wording; 2] = [
     ),
 ];
 
-/// Sessions that wait for a row lock, each once, whomever it waits for.
-const WAITING: &str = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
+/// Sessions that wait for a row lock, each once, whomever it waits for, and the longest wait.
+const WAITING: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_wait_started, NOW())), 0) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
 
 const TABLES: [Wording; 1] = [(
     "SELECT CONCAT(p.OBJECT_SCHEMA, '.', p.OBJECT_NAME), COUNT(DISTINCT p.OWNER_THREAD_ID), GROUP_CONCAT(DISTINCT t.PROCESSLIST_ID ORDER BY t.PROCESSLIST_ID) FROM performance_schema.metadata_locks p LEFT JOIN performance_schema.metadata_locks g ON g.OBJECT_TYPE = 'TABLE' AND g.OBJECT_SCHEMA = p.OBJECT_SCHEMA AND g.OBJECT_NAME = p.OBJECT_NAME AND g.LOCK_STATUS = 'GRANTED' AND g.OWNER_THREAD_ID NOT IN (SELECT w.OWNER_THREAD_ID FROM performance_schema.metadata_locks w WHERE w.LOCK_STATUS = 'PENDING') LEFT JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE p.LOCK_STATUS = 'PENDING' AND p.OBJECT_TYPE = 'TABLE' GROUP BY p.OBJECT_SCHEMA, p.OBJECT_NAME ORDER BY 2 DESC LIMIT 10",
@@ -125,16 +125,30 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         table.map_err(|e| e.missing("PROCESS, and SELECT on performance_schema in MySQL 8.0 and later"));
     let all = found.map(|table| table.rows);
     let blockers = all.clone().map(|rows| rows.iter().filter_map(entry).collect::<Vec<Value>>());
-    let waiting = match &blockers {
-        Ok(blockers) if blockers.is_empty() => Ok(Value::from(0)),
-        Ok(_) => sql.rows(WAITING).map_err(|e| e.missing("PROCESS")).and_then(|rows| count(&rows)),
-        Err(missing) => Err(missing.clone()),
+    // performance_schema tells of no lock where it is off; the transactions that wait are listed all the same.
+    let waits = sql.rows(WAITING).map_err(|e| e.missing("PROCESS"));
+    let number = |place: usize| -> Read<u64> {
+        let rows = waits.as_ref().map_err(Clone::clone)?;
+        rows.first().map_or(Ok(0), |row| number_in(row, place))
     };
-    let longest =
-        blockers.clone().map(|all| all.iter().filter_map(|one| one["longest_s"].as_u64()).max().unwrap_or(0));
-    readings.put("server.lock_waits.longest_s", from, longest);
-    readings.put("server.lock_waits.waiting", from, waiting);
-    readings.put("server.lock_waits.blockers", from, all.map(|rows| first_in_line(&rows)));
+    let longest = blockers.as_ref().ok().map(|all| all.iter().filter_map(|one| one["longest_s"].as_u64()));
+    let longest = longest.and_then(Iterator::max).unwrap_or(0);
+    let waiting = number(0);
+    let untold = blockers.as_ref().is_ok_and(Vec::is_empty) && waiting.as_ref().is_ok_and(|n| *n > 0);
+    readings.put("server.lock_waits.longest_s", WAITING, number(1).map(|waited| waited.max(longest)));
+    readings.put("server.lock_waits.waiting", WAITING, waiting);
+    let why = || {
+        Missing::Absent(format!(
+            "{from} names no session that holds them; it is empty where performance_schema is OFF"
+        ))
+    };
+    let heads = if untold { Err(why()) } else { all.map(|rows| first_in_line(&rows)) };
+    readings.put("server.lock_waits.blockers", from, heads);
+}
+
+fn number_in(row: &Row, place: usize) -> Read<u64> {
+    let text = row.get(place).and_then(Option::as_deref).unwrap_or_default();
+    text.parse().map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))
 }
 
 /// Those that do not wait for another one themselves; ending one of the others would free nobody.

@@ -8,6 +8,7 @@ pub mod boot_files;
 pub mod cgroup;
 mod counted;
 pub mod cpu;
+pub mod declared;
 pub mod device;
 pub mod error_log;
 pub mod exposure;
@@ -23,6 +24,7 @@ pub mod objects;
 pub mod options;
 mod passwords;
 pub mod performance_schema;
+pub mod places;
 pub mod privileges;
 pub mod process;
 pub mod process_memory;
@@ -67,6 +69,7 @@ pub static ALL: &[&Collector] = &[
     &storage::COLLECTOR,
     &upkeep::COLLECTOR,
     &files::COLLECTOR,
+    &places::COLLECTOR,
     &exposure::COLLECTOR,
     &options::COLLECTOR,
     &server::COLLECTOR,
@@ -74,6 +77,7 @@ pub static ALL: &[&Collector] = &[
     &sessions::COLLECTOR,
     &locks::COLLECTOR,
     &objects::COLLECTOR,
+    &declared::COLLECTOR,
     &stored_code::COLLECTOR,
     &access::COLLECTOR,
     &privileges::COLLECTOR,

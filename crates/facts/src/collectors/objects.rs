@@ -55,11 +55,17 @@ pub static COLLECTOR: Collector = Collector {
             "events whose definer is not an account of this server",
         ),
         fact("server.definers.missing", "", "those definers, where there are any; 20 of each kind at most"),
+        fact("server.views.failing", "", "views whose definer is no account: view, definer; 20 at most"),
         fact("server.events.enabled", "count", "events that the scheduler is to run"),
         fact(
             "server.events.late",
             "",
             "recurring events that are enabled and have not run for twice their interval; 20 at most",
+        ),
+        fact(
+            "server.events.frequent",
+            "",
+            "recurring events that are enabled and run every nine seconds or more often; 20 at most",
         ),
         fact("server.events.disabled", "", "events that are disabled; 20 at most"),
         fact(
@@ -109,6 +115,7 @@ const INIT_CONNECT: &str =
 const AUTOCOMMIT: &str = "SELECT COUNT(*) FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s WHERE s.statements REGEXP 'autocommit:?=(0|off|false)'";
 const CHECKS: &str = "SELECT s.statements REGEXP 'foreign_key_checks:?=(0|off|false)', s.statements REGEXP 'unique_checks:?=(0|off|false)', s.statements REGEXP 'sql_log_bin:?=(0|off|false)', s.statements REGEXP 'sql_mode:?=' FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s";
 const LATE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND COALESCE(ENDS, NOW()) >= NOW() AND TIMESTAMPDIFF(SECOND, GREATEST(COALESCE(LAST_EXECUTED, CREATED), COALESCE(STARTS, CREATED), CREATED), NOW()) > 2 * INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END AND INTERVAL_VALUE REGEXP '^[0-9]+$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
+const FREQUENT: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND INTERVAL_FIELD = 'SECOND' AND INTERVAL_VALUE REGEXP '^[0-9]$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const DISABLED: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'DISABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const FILES: &str =
     "SELECT COUNT(*) FROM mysql.user WHERE File_priv = 'Y' AND Super_priv = 'N' AND User <> 'mariadb.sys'";
@@ -174,8 +181,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     partitions(sql, readings);
     name_as_password(sql, readings);
     let of_triggers = triggers::read(context, sql, readings);
-    definers(sql, of_triggers, readings);
-    views::read(context, sql, readings);
+    let of_views = views::read(context, sql, readings);
+    definers(sql, of_triggers.into_iter().take(20).chain(of_views).collect(), readings);
     let files = readings.value("server.accounts.may_read_files").and_then(|found| found.as_u64());
     listed(sql, "server.accounts.found.may_read_files", FILES, &Ok(files.unwrap_or(0)), readings);
 }
@@ -226,7 +233,11 @@ fn put_count(sql: &mut ReadOnly<'_>, id: &str, statement: &'static str, readings
 
 /// Events. Most servers have none, which one statement tells.
 fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let lists = [("server.events.late", LATE), ("server.events.disabled", DISABLED)];
+    let lists = [
+        ("server.events.late", LATE),
+        ("server.events.frequent", FREQUENT),
+        ("server.events.disabled", DISABLED),
+    ];
     let counts = [("server.events.without_definer", EVENTS), ("server.events.enabled", ENABLED)];
     let all = sql.rows(EVENTS_COUNTED).map_err(|e| e.missing("EVENT")).and_then(|rows| count(&rows));
     if all == Ok(Value::from(0)) {
@@ -242,10 +253,9 @@ fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
     }
 }
 
-/// Names of the definers that are no accounts, of routines, events and triggers.
-fn definers(sql: &mut ReadOnly<'_>, of_triggers: Vec<String>, readings: &Readings) {
-    const FROM: &str = "the DEFINER of routines, events and triggers";
-    let mut missing: BTreeSet<String> = of_triggers.into_iter().take(20).collect();
+/// Names of the definers that are no accounts: those of routines and events, beside those of triggers and views.
+fn definers(sql: &mut ReadOnly<'_>, mut missing: BTreeSet<String>, readings: &Readings) {
+    const FROM: &str = "the DEFINER of routines, events, triggers and views";
     for (id, statement) in
         [("server.routines.without_definer", ROUTINES), ("server.events.without_definer", EVENTS)]
     {

@@ -5,7 +5,7 @@
 //! in this way, or, where there are many tables and the server's host is this one, from the files beside which InnoDB has none; each
 //! is then looked up by its name.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::collectors::counted::{count, few_enough, few_tables};
 use crate::context::Context;
@@ -16,7 +16,7 @@ use crate::table_files::{Listing, TableFile};
 
 const COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys')";
 const SCHEMAS: &str = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')";
-const DEFINERS: &str = "SELECT COUNT(*) FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
+const DEFINERS: &str = "SELECT o.TABLE_SCHEMA, o.TABLE_NAME, o.DEFINER FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
 /// The server says it in the comment of the view. MariaDB opens the view only where more is asked for, as the number of rows.
 const INVALID: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys') AND TABLE_COMMENT LIKE '%references invalid table(s)%' AND COALESCE(TABLE_ROWS, 0) >= 0 ORDER BY TABLE_SCHEMA, TABLE_NAME LIMIT 20";
 
@@ -31,21 +31,37 @@ const FILES: usize = 5000;
 const LARGEST: u64 = 1 << 20;
 
 /// Numbers and names.
+#[derive(Default)]
 struct Found {
-    without_definer: u64,
+    failing: Vec<View>,
     invalid: Vec<Value>,
 }
 
-/// Puts the facts of views.
-pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+/// A view whose definer is not there.
+struct View {
+    name: String,
+    definer: String,
+}
+
+/// Views that are named.
+const NAMED: usize = 20;
+
+/// Puts the facts of views; returns the definers that are not there.
+pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) -> Vec<String> {
     let found = match sql.has_dictionary() {
         true => all(sql),
         false => listed(context, sql).and_then(|views| looked_up(sql, &views)),
     };
-    let number = found.as_ref().map(|found| found.without_definer).map_err(Clone::clone);
+    let number = found.as_ref().map(|found| found.failing.len()).map_err(Clone::clone);
     readings.put("server.views.without_definer", "information_schema.VIEWS", number);
-    let invalid = found.map(|found| found.invalid);
+    let entry = |view: &View| json!({"view": view.name, "definer": view.definer});
+    let named =
+        found.as_ref().map(|found| found.failing.iter().take(NAMED).map(entry).collect::<Vec<Value>>());
+    readings.put("server.views.failing", "information_schema.VIEWS", named.map_err(Clone::clone));
+    let invalid = found.as_ref().map(|found| found.invalid.clone()).map_err(Clone::clone);
     readings.put("server.views.invalid", "information_schema.TABLES", invalid);
+    let failing = found.map(|found| found.failing).unwrap_or_default();
+    failing.into_iter().take(NAMED).map(|view| view.definer).collect()
 }
 
 fn rows(sql: &mut ReadOnly<'_>, statement: &str) -> Read<Vec<Row>> {
@@ -60,20 +76,28 @@ fn names(rows: Vec<Row>) -> impl Iterator<Item = String> {
     rows.into_iter().filter_map(|row| row.into_iter().next().flatten())
 }
 
+fn failing(rows: Vec<Row>) -> impl Iterator<Item = View> {
+    rows.into_iter().filter_map(|row| {
+        let mut cells = row.into_iter();
+        let mut next = || cells.next().flatten();
+        Some(View { name: format!("{}.{}", next()?, next()?), definer: next()? })
+    })
+}
+
 /// All views, where there are not too many.
 fn all(sql: &mut ReadOnly<'_>) -> Read<Found> {
     let views = number(&rows(sql, COUNTED)?)?;
     if views == 0 {
-        return Ok(Found { without_definer: 0, invalid: Vec::new() });
+        return Ok(Found::default());
     }
     few_enough(&views.into(), MOST)?;
     of_all(sql)
 }
 
 fn of_all(sql: &mut ReadOnly<'_>) -> Read<Found> {
-    let without_definer = number(&rows(sql, DEFINERS)?)?;
+    let failing = failing(rows(sql, DEFINERS)?).collect();
     let invalid = names(rows(sql, INVALID)?).map(Value::from).collect();
-    Ok(Found { without_definer, invalid })
+    Ok(Found { failing, invalid })
 }
 
 /// The names of the views, by schema, of a server that has no dictionary to look into.
@@ -95,12 +119,12 @@ fn looked_up(sql: &mut ReadOnly<'_>, views: &[(String, String)]) -> Read<Found> 
             .map_err(|_| Missing::Error(format!("not asked for, because there are {} views", views.len())))?;
         return of_all(sql);
     }
-    let mut found = Found { without_definer: 0, invalid: Vec::new() };
+    let mut found = Found::default();
     for (schema, view) in views {
         let (Some(in_schema), Some(is_view)) = (quoted(schema), quoted(view)) else { continue };
         let one = format!("TABLE_SCHEMA = {in_schema} AND TABLE_NAME = {is_view}");
-        found.without_definer +=
-            number(&rows(sql, &of_one(DEFINERS, "o.TABLE_SCHEMA NOT IN ('mysql', 'sys')", &one))?)?;
+        let definer = of_one(DEFINERS, "o.TABLE_SCHEMA NOT IN ('mysql', 'sys')", &one);
+        found.failing.extend(failing(rows(sql, &definer)?));
         found.invalid.extend(
             names(rows(sql, &of_one(INVALID, "TABLE_SCHEMA NOT IN ('mysql', 'sys')", &one))?)
                 .map(Value::from),
@@ -168,7 +192,7 @@ mod tests {
                 s if s.starts_with("SHOW FULL TABLES") => {
                     &[&["a", "BASE TABLE"], &["b", "BASE TABLE"], &["v", "VIEW"]]
                 }
-                s if s.contains("COUNT(*)") => &[&["1"]],
+                s if s.contains("DEFINER") => &[&["shop", "v", "gone@localhost"]],
                 _ => &[&["shop.v"]],
             };
             let row = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
@@ -182,7 +206,9 @@ mod tests {
         let mut sql = ReadOnly::new(&mut server);
         let views = of_server(&mut sql).unwrap();
         let found = looked_up(&mut sql, &views).unwrap();
-        assert_eq!((found.without_definer, found.invalid), (1, vec![Value::from("shop.v")]));
+        let [view] = &found.failing[..] else { panic!("one view") };
+        assert_eq!((view.name.as_str(), view.definer.as_str()), ("shop.v", "gone@localhost"));
+        assert_eq!(found.invalid, [Value::from("shop.v")]);
         let of_tables = server.0.iter().filter(|s| s.contains(".TABLES") || s.contains(".VIEWS"));
         for statement in of_tables {
             assert!(statement.contains("TABLE_SCHEMA = 'shop' AND TABLE_NAME = 'v'"), "{statement}");

@@ -44,7 +44,10 @@ fn tables_keys_and_types_are_those_that_were_made() {
         ("schema.duplicate_indexes", json!([{"table": "d.good", "index": "a", "covered_by": "a_id"}])),
         ("schema.text_primary_keys", json!([{"table": "d.o'dd`name", "type": "char(36)"}])),
         ("schema.most_indexes", json!({"table": "d.good", "indexes": 3})),
-        ("schema.type_conflicts", json!([{"column": "shop_id", "types": ["bigint(20)", "int(11)"]}])),
+        (
+            "schema.type_conflicts",
+            json!([{"column": "shop_id", "types": ["bigint(20)", "int(11)"], "rarest": "d.o'dd`name.shop_id"}]),
+        ),
         ("schema.indexes_with_key", json!([{"table": "d.good", "index": "a_id"}])),
         ("schema.most_columns", json!({"table": "d.keyless", "columns": 3})),
         ("schema.unusable", json!([])),

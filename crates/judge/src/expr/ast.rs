@@ -98,6 +98,8 @@ pub enum Quantifier {
     Count,
     /// Sum of a number over the items.
     Sum,
+    /// The items for which the condition is true.
+    Which,
 }
 
 impl Quantifier {
@@ -108,6 +110,7 @@ impl Quantifier {
             Self::All => "all",
             Self::Count => "count",
             Self::Sum => "sum",
+            Self::Which => "which",
         }
     }
 }

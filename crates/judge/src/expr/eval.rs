@@ -312,7 +312,7 @@ impl Machine<'_> {
         let items = self.domain(over)?;
         let before = std::mem::take(&mut self.trace);
         let mut outcomes: Vec<(Found, Trace)> = Vec::with_capacity(items.len());
-        for item in items {
+        for item in items.clone() {
             self.locals.push((name.to_owned(), item));
             let found = match quantifier {
                 Quantifier::Sum => self.number(body).map(|(n, d)| Value::Number(n, d)),
@@ -358,6 +358,10 @@ impl Machine<'_> {
                     sum = (sum.0 + n, sum.1.sum(*dimension));
                 }
                 Value::Number(sum.0, sum.1)
+            }
+            Quantifier::Which => {
+                let chosen = items.into_iter().zip(&outcomes).filter(|(_, (found, _))| is(true)(found));
+                Value::List(chosen.map(|(item, _)| item).collect())
             }
         };
         outcomes.into_iter().take(WITNESSES).for_each(|(_, trace)| self.trace.add(trace));

@@ -71,7 +71,7 @@ fn here(expr: &Expr) -> Vec<(Expr, String)> {
             let other = match quantifier {
                 Quantifier::Any => Quantifier::All,
                 Quantifier::All => Quantifier::Any,
-                Quantifier::Count | Quantifier::Sum => return vec![],
+                Quantifier::Count | Quantifier::Sum | Quantifier::Which => return vec![],
             };
             found.push(Expr::Each(other, name.clone(), over.clone(), body.clone()));
         }

@@ -352,7 +352,7 @@ impl Parser<'_> {
             }
             _ => {}
         }
-        let each = [Quantifier::Any, Quantifier::All, Quantifier::Count, Quantifier::Sum];
+        let each = [Quantifier::Any, Quantifier::All, Quantifier::Count, Quantifier::Sum, Quantifier::Which];
         if let Some(quantifier) = each.into_iter().find(|q| q.name() == word)
             && called
         {
@@ -451,8 +451,8 @@ fn is_version(expr: &Expr) -> bool {
 fn unknown_word(word: &str) -> String {
     let mut known: Vec<&str> = Call::ALL.iter().map(|(name, ..)| *name).collect();
     known.extend([
-        "any", "all", "count", "sum", "true", "false", "mysql", "mariadb", "kernel", "version", "and", "or",
-        "not", "in", "contains",
+        "any", "all", "count", "sum", "which", "true", "false", "mysql", "mariadb", "kernel", "version",
+        "and", "or", "not", "in", "contains",
     ]);
     match nearest(word, known) {
         Some(near) => format!("{word:?} means nothing; did you mean {near:?}?"),

@@ -5,18 +5,17 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use mydyno_host::StateDir;
 use mydyno_model::Document;
-use mydyno_model::record::{RunRecord, file};
-use mydyno_model::summary::Summary;
+use mydyno_model::record::file;
 use mydyno_prove::classes::holds_classes;
 use mydyno_prove::factorial::execute::holds_factors;
 use mydyno_prove::store;
 use mydyno_prove::verdict::of_folder;
 use mydyno_report::RunView;
-use mydyno_run::summarise::summarise;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
 use crate::ui::Ui;
+use crate::verbs::runs::Kept;
 
 /// Options of `mydyno report`.
 #[derive(Debug, clap::Args)]
@@ -73,14 +72,8 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
             ))),
         };
     }
-    let read = |folder: &PathBuf| -> Result<(PathBuf, RunRecord, Summary), Failure> {
-        let record = mydyno_run::folder::read(folder).map_err(|e| Failure::environment(e.to_string()))?;
-        let summary = summarise(&record, OffsetDateTime::now_utc());
-        Ok((folder.clone(), record, summary))
-    };
-    let runs = folders.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let views: Vec<RunView<'_>> =
-        runs.iter().map(|(folder, record, summary)| RunView::new(record, summary).at(folder)).collect();
+    let runs = folders.iter().map(|folder| Kept::read(folder)).collect::<Result<Vec<_>, _>>()?;
+    let views: Vec<RunView<'_>> = runs.iter().map(Kept::view).collect();
     let text = match (args.form(), ui.json) {
         (Format::Json, _) | (_, true) => json(&views),
         (Format::Html, _) => mydyno_report::html(&views),
@@ -90,7 +83,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         }
     };
     write(&text, args, ui)?;
-    let damaged = runs.iter().any(|(_, record, _)| !record.damage.is_empty());
+    let damaged = runs.iter().any(|run| !run.record.damage.is_empty());
     Ok(if damaged { Status::Bad } else { Status::Fine })
 }
 

@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 
 use mydyno_host::StateDir;
 use mydyno_model::document::{Document, Header};
+use mydyno_model::record::RunRecord;
 use mydyno_model::run_list::{KeptRun, RunKind, RunList};
+use mydyno_model::summary::Summary;
 use mydyno_model::text;
+use mydyno_report::RunView;
 use mydyno_run::archive;
 use mydyno_run::kept::{self, KeptError};
+use mydyno_run::summarise::summarise;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
@@ -136,6 +140,34 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
 /// The folder of a run that the command line names by path, name or number.
 pub fn found(word: &Path) -> Result<PathBuf, Failure> {
     kept::find(&runs_folder()?, word).map_err(failure)
+}
+
+/// A kept run, read.
+#[derive(Debug)]
+pub struct Kept {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What was recorded.
+    pub record: RunRecord,
+    /// What the record comes to.
+    pub summary: Summary,
+}
+
+impl Kept {
+    /// Reads a run's folder.
+    ///
+    /// # Errors
+    /// The folder holds no run that can be read.
+    pub fn read(folder: &Path) -> Result<Self, Failure> {
+        let record = mydyno_run::folder::read(folder).map_err(|e| Failure::environment(e.to_string()))?;
+        let summary = summarise(&record, OffsetDateTime::now_utc());
+        Ok(Self { folder: folder.to_path_buf(), record, summary })
+    }
+
+    /// The run as reports show it.
+    pub fn view(&self) -> RunView<'_> {
+        RunView::new(&self.record, &self.summary).at(&self.folder)
+    }
 }
 
 fn runs_folder() -> Result<PathBuf, Failure> {

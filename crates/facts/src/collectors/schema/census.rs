@@ -12,6 +12,7 @@ use super::indexes::{Index, disabled, duplicates, grouped, hidden};
 use super::more;
 use super::references::References;
 use super::rows::{LISTED, text, whole};
+use super::tenants::Tenants;
 use crate::source::Read;
 use crate::sql::{ReadOnly, Row, SqlError, quoted};
 use crate::wording::mysql;
@@ -31,6 +32,10 @@ pub enum Part {
     /// Values that servers have without computing statistics: engine and columns.
     Bare,
 }
+
+/// What information_schema calls a table; MariaDB has a word of its own for one that keeps its history.
+const TABLES: [&str; 2] = ["BASE TABLE", VERSIONED];
+const VERSIONED: &str = "SYSTEM VERSIONED";
 
 /// Tables that are listed for a second look.
 const AGAIN: usize = 500;
@@ -63,7 +68,10 @@ pub struct Census {
     /// Partitioned tables: schema and name.
     pub partitioned: Vec<(String, String)>,
     charsets: BTreeMap<String, u64>,
-    types: BTreeMap<String, BTreeSet<String>>,
+    /// Types of columns by name, each with the first column that has it.
+    types: BTreeMap<String, BTreeMap<String, Rarity>>,
+    /// Tables of the same name in many schemas.
+    tenants: Tenants,
     blobs: u64,
     duplicates: Vec<Value>,
     /// Indexes that only speed things up: schema, table, index, first column.
@@ -78,6 +86,12 @@ pub struct Census {
     numbers: BTreeMap<(String, String), f64>,
 }
 
+/// How many columns have a type, and the first of them.
+struct Rarity {
+    columns: u64,
+    first: String,
+}
+
 /// A column as information_schema tells it.
 struct Column {
     name: String,
@@ -86,6 +100,16 @@ struct Column {
     charset: Option<String>,
     collation: Option<String>,
     auto_increment: bool,
+}
+
+impl Column {
+    /// The type, with the collation of a text.
+    fn whole(&self) -> String {
+        match &self.collation {
+            Some(collation) => format!("{} {collation}", self.column_type),
+            None => self.column_type.clone(),
+        }
+    }
 }
 
 impl Census {
@@ -232,7 +256,7 @@ impl Census {
     }
 
     fn table(&mut self, schema: &str, table: &str, found: &Row, columns: Vec<Row>, indexes: &[Row]) {
-        if text(found, 2) != "BASE TABLE" {
+        if !TABLES.contains(&text(found, 2)) {
             return;
         }
         let place = (schema.to_owned(), table.to_owned());
@@ -263,8 +287,11 @@ impl Census {
         if options.contains("partitioned") {
             self.partitioned.push((schema.to_owned(), table.to_owned()));
         }
+        if text(found, 2) == VERSIONED && !options.contains("partitioned") {
+            self.more.versioned(&name);
+        }
         self.more.own_statistics(&name, &options);
-        self.columns(columns);
+        self.columns(&name, columns);
         let described: Vec<more::Column<'_>> = columns
             .iter()
             .map(|c| more::Column {
@@ -281,6 +308,12 @@ impl Census {
         self.references.table(schema, table, &described, &key, &by_name);
         self.more.table(&name, of_innodb, &described, &by_name, indexes);
         self.indexes(&name, &by_name, columns);
+        self.tenants.table(
+            schema,
+            table,
+            columns.iter().map(|c| format!("{} {}", c.name, c.whole())),
+            &by_name,
+        );
         if self.part != Part::Definition {
             return;
         }
@@ -337,7 +370,7 @@ impl Census {
         }
     }
 
-    fn columns(&mut self, columns: &[Column]) {
+    fn columns(&mut self, table: &str, columns: &[Column]) {
         for column in columns {
             if let Some(collation) = &column.collation {
                 self.more.collation(collation);
@@ -349,14 +382,12 @@ impl Census {
             if kind.ends_with("blob") || kind.ends_with("text") || kind == "json" {
                 self.blobs += 1;
             }
-            let whole = match &column.collation {
-                Some(collation) => format!("{} {collation}", column.column_type),
-                None => column.column_type.clone(),
-            };
             // Columns as `id` and `name` of different tables have nothing to do with each other.
             let name = column.name.to_ascii_lowercase();
             if ["_id", "_uuid", "_code"].iter().any(|end| name.ends_with(end)) {
-                self.types.entry(column.name.clone()).or_default().insert(whole);
+                let types = self.types.entry(column.name.clone()).or_default();
+                let first = || Rarity { columns: 0, first: format!("{table}.{}", column.name) };
+                types.entry(column.whole()).or_insert_with(first).columns += 1;
             }
         }
     }

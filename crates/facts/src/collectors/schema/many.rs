@@ -171,7 +171,7 @@ fn unlike_others(
         }
         let Some(in_schema) = quoted(schema) else { continue };
         let statement = format!(
-            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {in_schema} AND TABLE_TYPE = 'BASE TABLE' AND {is} LIMIT {UNLIKE}"
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {in_schema} AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') AND {is} LIMIT {UNLIKE}"
         );
         let Ok(rows) = sql.rows(&statement) else {
             all = false;

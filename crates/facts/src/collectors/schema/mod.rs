@@ -11,6 +11,7 @@ mod reading;
 mod references;
 mod rows;
 pub(crate) mod statistics;
+mod tenants;
 mod unkeyed;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,6 +147,31 @@ pub static COLLECTOR: Collector = Collector {
             "schema.own_statistics",
             "",
             "tables whose options switch persistent statistics or their renewal off, or sample fewer than 8 pages: table, option",
+        ),
+        fact(
+            "schema.of_odd_engines",
+            "",
+            "tables of engines that are gone, keep no rows, or keep them elsewhere or without indexes and transactions: table, type (the engine); 20 at most",
+        ),
+        fact(
+            "schema.same_but_for_case",
+            "",
+            "names of tables of a schema that differ in their case only: schema, tables; this and what follows among those that were read, 20 at most",
+        ),
+        fact(
+            "schema.unlike_namesakes",
+            "",
+            "tables whose columns or indexes differ from those of nine in ten tables of the same name, of which there are ten or more: table, lacks, has, others (how many)",
+        ),
+        fact(
+            "schema.versioned",
+            "",
+            "tables that keep every version of their rows in the same file: no option tells that they are partitioned",
+        ),
+        fact(
+            "schema.deprecated_types",
+            "",
+            "columns of a type that MySQL no longer advises: FLOAT and DOUBLE with a number of digits, ZEROFILL",
         ),
         fact("schema.collation.NAME.columns", "count", "columns by collation, among those that were read"),
         fact("schema.most_columns", "", "the table with the most columns: table, columns"),
@@ -293,7 +319,7 @@ fn numbers(sql: &mut ReadOnly<'_>) -> BTreeMap<(String, String), f64> {
 /// Tables of users by engine; none where the server refuses or takes too long.
 fn engines(sql: &mut ReadOnly<'_>) -> Option<BTreeMap<String, u64>> {
     let statement = format!(
-        "SELECT ENGINE, COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA NOT IN {OURS} GROUP BY ENGINE"
+        "SELECT ENGINE, COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN {OURS} GROUP BY ENGINE"
     );
     let rows = sql.rows(&statement).ok()?;
     // A table that cannot be opened has no engine.

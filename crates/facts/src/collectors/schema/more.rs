@@ -32,6 +32,8 @@ pub struct More {
     dates: Vec<Value>,
     own_statistics: Vec<Value>,
     leftovers: Vec<Value>,
+    versioned: Vec<Value>,
+    deprecated: Vec<Value>,
     of_charset: BTreeMap<String, Vec<Value>>,
     collations: BTreeMap<String, u64>,
     widest: Option<(usize, String)>,
@@ -79,6 +81,11 @@ impl More {
             let why = if comment.is_empty() { "the server tells no reason" } else { comment };
             self.unusable.push(json!({"table": table, "reason": why}));
         }
+    }
+
+    /// A table that keeps its history.
+    pub fn versioned(&mut self, table: &str) {
+        self.versioned.push(Value::from(table));
     }
 
     /// A column's collation.
@@ -144,6 +151,9 @@ impl More {
                     listed.push(Value::from(format!("{table}.{}", column.name)));
                 }
             }
+            if is_deprecated(column) {
+                self.deprecated.push(Value::from(format!("{table}.{}", column.name)));
+            }
             let name = column.name.to_ascii_lowercase();
             let is_text =
                 ["char", "varchar", "text"].contains(&column.data_type.to_ascii_lowercase().as_str());
@@ -164,6 +174,8 @@ impl More {
             ("schema.inexact_money", &mut self.inexact),
             ("schema.text_dates", &mut self.dates),
             ("schema.leftovers", &mut self.leftovers),
+            ("schema.versioned", &mut self.versioned),
+            ("schema.deprecated_types", &mut self.deprecated),
         ] {
             put(id, std::mem::take(list), readings, from, all);
         }
@@ -210,6 +222,13 @@ fn put(id: &str, mut list: Vec<Value>, readings: &Readings, from: &str, all: &Re
     list.truncate(LISTED);
     let found = if list.is_empty() { all.clone().map(|_| list) } else { Ok(list) };
     readings.put(id, from, found);
+}
+
+/// Whether MySQL advises against the type: FLOAT and DOUBLE with a number of digits, and ZEROFILL.
+fn is_deprecated(column: &Column<'_>) -> bool {
+    let kind = column.column_type.to_ascii_lowercase();
+    let digits = ["float(", "double("].iter().any(|start| kind.starts_with(start)) && kind.contains(',');
+    digits || kind.contains("zerofill")
 }
 
 /// Whether values of a key column come in no order as a rule: an id of 16 bytes, or a hash.

@@ -82,6 +82,10 @@ pub struct Args {
     /// Connections that carry load [default: 16].
     #[arg(long, value_name = "N")]
     pub connections: Option<String>,
+    /// Transactions a second that arrive, whether answered or not (an open loop): the mean response time, with the wait in
+    /// the backlog, then decides in place of throughput [default: a closed loop].
+    #[arg(long, value_name = "PER_SECOND", conflicts_with = "factor")]
+    pub rate: Option<String>,
     /// Threads of the load generator [default: as `mydyno bench`].
     #[arg(long, value_name = "N")]
     pub workers: Option<String>,
@@ -147,6 +151,7 @@ fn without_meaning_for_runs(args: &Args) -> Vec<String> {
         ("warmup", args.warmup != WARMUP),
         ("starts", args.starts.is_some()),
         ("connections", args.connections.is_some()),
+        ("rate", args.rate.is_some()),
         ("workers", args.workers.is_some()),
         ("mode", args.mode.is_some()),
         ("duet", args.duet),
@@ -188,17 +193,27 @@ fn shared(args: &Args, problems: &mut Vec<String>) -> Shared {
         let problem = format!("--{option}: one number: a comparison measures one point");
         number.map_err(|_| problems.push(problem)).ok()
     };
+    let (connections, workers) = (number("connections", &args.connections), number("workers", &args.workers));
     let load = LoadDefinition {
         probe: None,
         workload: args.workload.clone(),
         options: of_options(&args.options.0),
-        connections: number("connections", &args.connections),
-        workers: number("workers", &args.workers),
-        rate: None,
+        connections,
+        workers,
+        rate: args.rate.as_ref().and_then(|rate| per_second(rate, problems)),
         database: None,
         seed: args.proving.seed,
     };
     Shared { load, set_up, times, budget_s, delta, seed: args.proving.seed.unwrap_or(DEFAULT_SEED) }
+}
+
+/// Arrivals a second: a number above 0.
+fn per_second(text: &str, problems: &mut Vec<String>) -> Option<f64> {
+    let rate = text.trim().parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    if rate.is_none() {
+        problems.push(format!("--rate: {text} is no number of transactions a second above 0"));
+    }
+    rate
 }
 
 fn sides(texts: &[String], problems: &mut Vec<String>) -> Vec<LeverLevel> {
@@ -229,7 +244,8 @@ fn wanted(args: &Args) -> Result<ComparisonRequest, Failure> {
             true => Mode::Duet,
             false => Mode::from(args.mode.unwrap_or(ModeArg::Alternate)),
         },
-        response: String::new(),
+        // The throughput of an open loop is the rate.
+        response: if args.rate.is_some() { "response_mean" } else { "" }.to_owned(),
         asks: Asks::Differs,
         delta,
         budget_s,

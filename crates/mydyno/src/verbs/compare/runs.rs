@@ -4,17 +4,15 @@ use std::path::PathBuf;
 
 use mydyno_model::experiment::Role;
 use mydyno_model::record::{RunRecord, file};
-use mydyno_model::summary::Summary;
 use mydyno_prove::verdict::of_runs::{RunsRequest, SideRun, of_runs};
 use mydyno_report::RunView;
 use mydyno_report::contrast::of_sides;
-use mydyno_run::summarise::summarise;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
 use crate::proving::{status, tell, usage};
 use crate::ui::Ui;
-use crate::verbs::runs::found;
+use crate::verbs::runs::{Kept, found};
 
 /// The folders of runs that these words name; `None` where no word names one.
 ///
@@ -42,34 +40,25 @@ pub fn folders(words: &[&str]) -> Result<Option<Vec<PathBuf>>, Failure> {
 /// Prints the verdict on the runs, the first of which is of the baseline, the next of the treatment, and so on in turns. Two
 /// runs are shown side by side before it.
 pub fn run(folders: &[PathBuf], delta: f64, fail_if_worse: bool, ui: &Ui) -> Result<Status, Failure> {
-    let now = OffsetDateTime::now_utc();
-    let read = |folder: &PathBuf| -> Result<(RunRecord, Summary), Failure> {
-        let record = mydyno_run::folder::read(folder).map_err(|e| Failure::environment(e.to_string()))?;
-        let summary = summarise(&record, now);
-        Ok((record, summary))
-    };
-    let runs = folders.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let runs = folders.iter().map(|folder| Kept::read(folder)).collect::<Result<Vec<_>, _>>()?;
     let side = |number: usize| if number.is_multiple_of(2) { Role::Baseline } else { Role::Treatment };
     let of = |wanted: Role| -> Vec<&RunRecord> {
         let numbered = runs.iter().enumerate().filter(|(number, _)| side(*number) == wanted);
-        numbered.map(|(_, (record, _))| record).collect()
+        numbered.map(|(_, run)| &run.record).collect()
     };
     let contrast = of_sides(&of(Role::Baseline), &of(Role::Treatment));
     let sides = runs.iter().enumerate();
-    let sides = sides.map(|(number, (record, summary))| SideRun { side: side(number), record, summary });
+    let sides =
+        sides.map(|(number, run)| SideRun { side: side(number), record: &run.record, summary: &run.summary });
     let wanted = RunsRequest {
         runs: sides.collect(),
         differs: contrast.differs.into_iter().map(|c| (c.name, c.a, c.b)).collect(),
         varies: contrast.varies,
         delta,
     };
-    let verdict = of_runs(&wanted, now).map_err(usage)?;
+    let verdict = of_runs(&wanted, OffsetDateTime::now_utc()).map_err(usage)?;
     if let ([_, _], false) = (runs.as_slice(), ui.json) {
-        let views: Vec<RunView<'_>> = runs
-            .iter()
-            .zip(folders)
-            .map(|((record, summary), folder)| RunView::new(record, summary).at(folder))
-            .collect();
+        let views: Vec<RunView<'_>> = runs.iter().map(Kept::view).collect();
         ui.out(&mydyno_report::terminal(&views, ui.color, ui.width()));
     }
     tell(&verdict, ui);

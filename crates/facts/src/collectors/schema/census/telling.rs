@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::super::rows::{LISTED, LISTED_OF_TABLES};
-use super::Census;
+use super::{Census, Rarity};
 use crate::readings::Readings;
 use crate::source::Missing;
 
@@ -25,6 +25,7 @@ impl Census {
         for (engine, tables) in self.engines {
             put(&format!("engine.{engine}.tables"), tables.into());
         }
+        put("of_odd_engines", odd(&named));
         for (engine, tables) in named {
             put(&format!("of_engine.{engine}"), tables.into());
         }
@@ -110,7 +111,14 @@ impl Census {
         for (engine, tables) in engines.unwrap_or(self.engines) {
             put(&format!("engine.{engine}.tables"), tables.into());
         }
+        put("of_odd_engines", odd(&named));
         put("reference_conflicts", references.into());
+        for (id, list) in
+            [("same_but_for_case", twins(&self.seen)), ("unlike_namesakes", self.tenants.unlike())]
+        {
+            let found = if list.is_empty() { all_read.clone().map(|_| list) } else { Ok(list) };
+            readings.put(&format!("schema.{id}"), from, found);
+        }
         for (engine, tables) in named {
             put(&format!("of_engine.{engine}"), tables.into());
         }
@@ -132,10 +140,38 @@ impl Census {
     }
 }
 
-/// Names of columns with several types.
-fn conflicts(types: BTreeMap<String, BTreeSet<String>>) -> Value {
+/// Names of columns with several types, with the first column of the rarest one.
+fn conflicts(types: BTreeMap<String, BTreeMap<String, Rarity>>) -> Value {
     let several = types.into_iter().filter(|(_, types)| types.len() > 1);
-    several.map(|(name, types)| json!({"column": name, "types": types})).take(LISTED).collect()
+    let entry = |(name, types): (String, BTreeMap<String, Rarity>)| {
+        let rarest = types.values().min_by_key(|rarity| rarity.columns).map(|rarity| rarity.first.as_str());
+        json!({"column": name, "types": types.keys().collect::<Vec<_>>(), "rarest": rarest})
+    };
+    several.map(entry).take(LISTED).collect()
+}
+
+/// Engines that are gone, or whose tables keep no rows, or keep them elsewhere, or without indexes and transactions.
+const ODD: [&str; 8] =
+    ["TokuDB", "BLACKHOLE", "FEDERATED", "CSV", "MRG_MyISAM", "ARCHIVE", "EXAMPLE", "CASSANDRA"];
+
+/// The tables of these engines, with the engine.
+fn odd(named: &BTreeMap<String, Vec<Value>>) -> Value {
+    let of_engine = |engine: &&'static str| {
+        let engine = *engine;
+        let tables = named.get(engine).into_iter().flatten();
+        tables.map(move |table| json!({"table": table, "type": engine})).collect::<Vec<Value>>()
+    };
+    ODD.iter().flat_map(of_engine).take(LISTED).collect()
+}
+
+/// Names of tables of one schema that differ in their case only.
+fn twins(seen: &BTreeSet<(String, String)>) -> Vec<Value> {
+    let mut alike: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
+    for (schema, table) in seen {
+        alike.entry((schema, table.to_lowercase())).or_default().push(table);
+    }
+    let several = alike.into_iter().filter(|(_, tables)| tables.len() > 1);
+    several.map(|((schema, _), tables)| json!({"schema": schema, "tables": tables})).take(LISTED).collect()
 }
 
 /// At most [`LISTED_OF_TABLES`] entries.

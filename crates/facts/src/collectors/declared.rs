@@ -1,0 +1,173 @@
+//! What was declared and does not do its work: constraints that are not enforced, numbers that are used up.
+
+use serde_json::{Value, json};
+
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::counted::few_tables;
+use crate::context::{Context, Depth};
+use crate::readings::Readings;
+use crate::source::Read;
+use crate::sql::{ReadOnly, Row, SqlError};
+use crate::table_files::of_file_name;
+use crate::wording::{Wording, first_of, mariadb, mysql};
+
+/// Constraints and sequences.
+pub static COLLECTOR: Collector = Collector {
+    name: "declared",
+    cost: Cost { host_ms: 0, server_ms: 5 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact(
+            "server.checks.not_enforced",
+            "",
+            "CHECK constraints that are NOT ENFORCED: schema, table and constraint; 20 at most",
+        ),
+        fact(
+            "server.foreign_keys.orphaned",
+            "",
+            "foreign keys that refer to a table that is not there: key, table, refers_to; 20 at most, with no more than 5,000 tables",
+        ),
+        fact(
+            "server.sequences.filling",
+            "",
+            "sequences that do not begin again and have used half of their numbers or more: sequence, used (as a share), next, last; among 50",
+        ),
+    ],
+    run: Run::Server(run),
+};
+
+const NOT_ENFORCED: [Wording; 1] = [(
+    "SELECT CONCAT(CONSTRAINT_SCHEMA, '.', TABLE_NAME, '.', CONSTRAINT_NAME) FROM information_schema.TABLE_CONSTRAINTS WHERE CONSTRAINT_TYPE = 'CHECK' AND ENFORCED = 'NO' ORDER BY CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME LIMIT 20",
+    &[mysql(80_016..)],
+)];
+
+macro_rules! orphaned {
+    ($keys:literal, $tables:literal) => {
+        concat!(
+            "SELECT f.ID, f.FOR_NAME, f.REF_NAME FROM information_schema.",
+            $keys,
+            " f LEFT JOIN information_schema.",
+            $tables,
+            " t ON t.NAME = f.REF_NAME WHERE t.NAME IS NULL ORDER BY f.ID LIMIT 20"
+        )
+    };
+}
+/// Partitioned tables, which are listed by their partitions, take no part in foreign keys.
+const ORPHANED: [Wording; 2] = [
+    (orphaned!("INNODB_FOREIGN", "INNODB_TABLES"), &[mysql(80_003..)]),
+    (
+        orphaned!("INNODB_SYS_FOREIGN", "INNODB_SYS_TABLES"),
+        &[mysql(50_600..).until(80_003), mariadb(100_000..)],
+    ),
+];
+
+const SEQUENCES: [Wording; 1] = [(
+    "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'SEQUENCE' ORDER BY TABLE_SCHEMA, TABLE_NAME LIMIT 50",
+    &[mariadb(100_300..)],
+)];
+
+/// Share of the numbers from which on a sequence is listed.
+const LISTED: f64 = 0.5;
+
+fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    let (statement, table) = first_of(sql, &NOT_ENFORCED);
+    let names = table
+        .map(|t| t.rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
+        .map_err(|e| e.missing("SELECT on the tables"));
+    readings.put("server.checks.not_enforced", statement, names);
+    readings.put("server.foreign_keys.orphaned", "InnoDB's dictionary", orphaned(sql));
+    readings.put("server.sequences.filling", "the sequences", sequences(sql));
+}
+
+/// Foreign keys whose table was dropped with foreign_key_checks off.
+fn orphaned(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
+    few_tables(sql)?;
+    let rows = first_of(sql, &ORPHANED).1.map_err(|e| e.missing("PROCESS"))?.rows;
+    let name = |name: &str| {
+        let (schema, table) = name.split_once('/').unwrap_or(("", name));
+        format!("{}.{}", of_file_name(schema), of_file_name(table))
+    };
+    let entry = |row: &Row| {
+        let text = |place: usize| row.get(place)?.as_deref();
+        Some(json!({"key": name(text(0)?), "table": name(text(1)?), "refers_to": name(text(2)?)}))
+    };
+    Ok(rows.iter().filter_map(entry).collect())
+}
+
+/// Sequences are found among the tables, for which a server without a dictionary reads a file each.
+fn sequences(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
+    let refused = |e: SqlError| e.missing("SELECT on the sequences");
+    if sql.dialect().is_some_and(|dialect| dialect.is(SEQUENCES[0].1)) {
+        few_tables(sql)?;
+    }
+    let rows = first_of(sql, &SEQUENCES).1.map_err(refused)?.rows;
+    let mut found = Vec::new();
+    for row in rows {
+        let [Some(schema), Some(name)] = &row[..] else { continue };
+        let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+        let statement = format!(
+            "SELECT next_not_cached_value, minimum_value, maximum_value, increment, cycle_option FROM {}.{}",
+            quoted(schema),
+            quoted(name)
+        );
+        let rows = sql.rows(&statement).map_err(refused)?;
+        let number = |place: usize| rows.first()?.get(place)?.as_deref()?.parse::<f64>().ok();
+        let all = [0, 1, 2, 3, 4].map(number);
+        if let [Some(next), Some(least), Some(most), Some(step), Some(0.0)] = all
+            && let Some((used, last)) = used(next, least, most, step)
+            && used >= LISTED
+        {
+            found.push(
+                json!({"sequence": format!("{schema}.{name}"), "used": used, "next": next, "last": last}),
+            );
+        }
+    }
+    Ok(found)
+}
+
+/// The share of its numbers that a sequence has given, 1 where none is left, and the last one.
+fn used(next: f64, least: f64, most: f64, step: f64) -> Option<(f64, f64)> {
+    let (first, last) = if step < 0.0 { (most, least) } else { (least, most) };
+    let all = (last - first).abs() + 1.0;
+    (all > 1.0).then(|| (((next - first).abs() / all).min(1.0), last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::{Sql, Table};
+    use std::time::Duration;
+
+    #[test]
+    fn a_sequence_is_used_up_when_its_next_number_is_behind_the_last() {
+        assert_eq!(used(1.0, 1.0, 1000.0, 1.0), Some((0.0, 1000.0)));
+        assert_eq!(used(501.0, 1.0, 1000.0, 1.0), Some((0.5, 1000.0)));
+        assert_eq!(used(1001.0, 1.0, 1000.0, 1.0), Some((1.0, 1000.0)));
+        assert_eq!(used(-1001.0, -1000.0, -1.0, -1.0), Some((1.0, -1000.0)));
+        assert_eq!(used(1.0, 1.0, 1.0, 1.0), None);
+    }
+
+    #[test]
+    fn a_sequence_that_begins_again_is_not_listed() {
+        struct Server(&'static str);
+        impl Sql for Server {
+            fn table(&mut self, sql: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+                let rows: &[&[&str]] = match sql {
+                    s if s.contains("COUNT(") => &[&["3"]],
+                    s if s.contains("'SEQUENCE'") => &[&["shop", "bi`lls"]],
+                    s if s.ends_with("FROM `shop`.`bi``lls`") => &[&["1001", "1", "1000", "1", self.0]],
+                    _ => &[],
+                };
+                let row = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
+                Ok(Table { columns: vec![], rows: rows.iter().map(row).collect() })
+            }
+        }
+        for (cycles, listed) in [("0", 1), ("1", 0)] {
+            let mut server = Server(cycles);
+            let mut sql = ReadOnly::new(&mut server);
+            sql.speaks_to("11.8.3-MariaDB");
+            assert_eq!(sequences(&mut sql).unwrap().len(), listed);
+        }
+    }
+}
