@@ -52,7 +52,7 @@ fn an_audit_sends_only_select_and_show_over_one_connection() {
         match command.as_str() {
             "Connect" | "Quit" => {}
             "Query" => {
-                // A limit in time, for this one statement.
+                // Limits for this one statement.
                 let limited = text.strip_prefix("SET STATEMENT max_statement_time=");
                 let text =
                     limited.and_then(|rest| rest.split_once(" FOR ")).map_or(text.as_str(), |(_, sql)| sql);

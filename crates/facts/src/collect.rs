@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use mydyno_model::Header;
-use mydyno_model::facts::{Fact, FactSet};
-use serde_json::Map;
+use mydyno_model::facts::{Fact, FactSet, Status};
+use serde_json::{Map, Value};
 use time::OffsetDateTime;
 
 use crate::cancel::{Cancellation, INTERRUPTED};
 use crate::catalogue;
 use crate::collector::{Collector, Run};
 pub use crate::context::Options;
-use crate::context::{Context, NO_CONNECTION};
+use crate::context::{Context, Depth, NO_CONNECTION};
 use crate::process::Process;
 use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
@@ -100,16 +100,55 @@ pub fn collect_of(
             found[place] = query(wanted[place], read, &context, sql.as_mut());
         }
     }
+    if let Some(why) = sql.as_mut().filter(|_| options.depth == Depth::Audit).and_then(hidden) {
+        for place in (0..wanted.len()).filter(|place| FILTERED.contains(&wanted[*place].name)) {
+            found[place] =
+                std::mem::take(&mut found[place]).into_iter().map(|fact| if_seen(fact, &why)).collect();
+        }
+    }
     let facts: IndexMap<String, Fact> = found.into_iter().flatten().collect();
     FactSet { header: Header::of::<FactSet>(OffsetDateTime::now_utc()), facts, extra: Map::new() }
 }
+
+/// Collectors of objects, of which a server lists only those that the account has a privilege on, and says nothing of others.
+const FILTERED: [&str; 4] = ["objects", "stored_code", "declared", "schema"];
+
+/// Why an account may not see all objects: one that sees them all may read the table of accounts.
+fn hidden(sql: &mut ReadOnly<'_>) -> Option<Missing> {
+    sql.until(Instant::now() + Duration::from_secs(2));
+    let refused = sql.rows("SELECT User FROM mysql.user LIMIT 1").err()?.missing("SELECT on schema mysql");
+    matches!(refused, Missing::Denied(_)).then(|| {
+        Missing::Denied(
+            "nothing of the kind is among the objects that this account sees; it needs SELECT, SHOW VIEW, TRIGGER, EVENT and EXECUTE ON *.* to see all"
+                .to_owned(),
+        )
+    })
+}
+
+/// A fact, or that it is not known where it says that there is nothing of the kind.
+fn if_seen((id, fact): (String, Fact), why: &Missing) -> (String, Fact) {
+    let of_variable = id.starts_with("server.init_connect") || id.starts_with("server.passwords");
+    let says_nothing = match &fact.value {
+        Value::Array(list) => list.is_empty(),
+        Value::Number(number) => id.starts_with("server.") && number.as_u64() == Some(0),
+        Value::Bool(all) => *all && SEEN.contains(&id.as_str()),
+        _ => false,
+    };
+    match fact.status == Status::Ok && says_nothing && !of_variable {
+        true => (id, Fact::missing(why.clone().status(), fact.source)),
+        false => (id, fact),
+    }
+}
+
+/// Facts that say that all objects of a kind were read.
+const SEEN: [&str; 3] = ["schema.all_read", "schema.all_opened", "schema.engines_counted"];
 
 /// The order in which the server is queried: its status first, so that the rates are those of others' statements, and what
 /// makes the server open tables last, so that what costs little is known whatever happens then.
 fn in_order(wanted: &[&'static Collector]) -> Vec<usize> {
     let turn = |place: &usize| match wanted[*place].name {
         "status" => 0,
-        "objects" | "stored_code" => 2,
+        "objects" | "stored_code" | "declared" => 2,
         "schema" => 3,
         _ => 1,
     };

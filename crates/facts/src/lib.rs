@@ -29,6 +29,7 @@ mod secrets;
 mod sha_crypt;
 mod source;
 pub mod sql;
+mod sql_form;
 mod sql_text;
 mod sql_wire;
 mod table_files;

@@ -7,8 +7,9 @@ use thiserror::Error;
 use crate::bounds::{LONGEST_REASON, shortened};
 use crate::dialect::Dialect;
 use crate::source::Missing;
+use crate::sql_form::{MIXED_COLLATIONS, bounded, by_bytes};
 pub use crate::sql_text::{only_reads, quoted};
-use crate::wording::{Since, mariadb, mysql};
+use crate::wording::{Since, mysql};
 
 /// One row; a NULL is `None`.
 pub type Row = Vec<Option<String>>;
@@ -127,11 +128,6 @@ const CELL_BYTES: usize = 64;
 /// Longest pause after an answer.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// Servers that end a statement at a time limit that stands in it: the hint of MySQL 5.7.8, and the variable of
-/// MariaDB, which SET STATEMENT (10.1.2) sets for one statement.
-const HINTED: [Since; 1] = [mysql(50_708..)];
-const LIMITED: [Since; 1] = [mariadb(100_102..)];
-
 /// Servers with a dictionary of all objects.
 const DICTIONARY: [Since; 1] = [mysql(80_000..)];
 
@@ -216,6 +212,13 @@ impl<'a> ReadOnly<'a> {
     /// After the connection is lost, each statement gets the reason of the loss; after a statement that outlived its
     /// limit, the connection is opened anew where that is possible.
     pub fn table(&mut self, sql: &str) -> Result<Table, SqlError> {
+        match self.once(sql) {
+            Err(SqlError::Refused { code: MIXED_COLLATIONS, .. }) => self.once(&by_bytes(sql)),
+            answer => answer,
+        }
+    }
+
+    fn once(&mut self, sql: &str) -> Result<Table, SqlError> {
         if !only_reads(sql) {
             return Err(SqlError::NotReadOnly(sql.to_owned()));
         }
@@ -303,25 +306,6 @@ fn bounded_error(error: SqlError) -> SqlError {
         SqlError::Connection(why) => SqlError::Connection(shortened(why, LONGEST_REASON)),
         other => other,
     }
-}
-
-/// The statement with a limit after which the server ends it: closing the connection does not. `None` for servers without
-/// one, and for SHOW in MySQL, whose hint belongs to SELECT.
-///
-/// A server of unknown version is given the hint, which is a comment to servers that do not know it.
-fn bounded(sql: &str, left: Duration, dialect: Option<Dialect>) -> Option<String> {
-    if dialect.is_some_and(|dialect| dialect.is(&LIMITED)) {
-        return Some(format!(
-            "SET STATEMENT max_statement_time={:.3} FOR {sql}",
-            left.as_secs_f64().max(0.001)
-        ));
-    }
-    if dialect.is_some_and(|dialect| !dialect.is(&HINTED)) {
-        return None;
-    }
-    let (select, rest) = sql.split_at_checked("SELECT ".len())?;
-    let hinted = format!("SELECT /*+ MAX_EXECUTION_TIME({}) */ {rest}", left.as_millis().max(1));
-    select.eq_ignore_ascii_case("SELECT ").then_some(hinted)
 }
 
 #[cfg(test)]
@@ -431,23 +415,6 @@ mod tests {
             let [[asked, answered], [next, _]] = [pair[0], pair[1]];
             assert!(next - answered >= answered - asked, "{pair:?}");
         }
-    }
-
-    #[test]
-    fn what_is_asked_ends_with_its_time_on_the_server_too() {
-        let left = Duration::from_millis(1500);
-        let of = |version: &str, sql: &str| bounded(sql, left, Dialect::of(version));
-        assert_eq!(of("8.0.36", "SELECT 1").as_deref(), Some("SELECT /*+ MAX_EXECUTION_TIME(1500) */ 1"));
-        assert_eq!(of("8.0.36", "SHOW GLOBAL STATUS"), None);
-        assert_eq!(of("5.6.51", "SELECT 1"), None);
-        assert_eq!(
-            of("11.4.5-MariaDB", "SHOW GLOBAL STATUS").as_deref(),
-            Some("SET STATEMENT max_statement_time=1.500 FOR SHOW GLOBAL STATUS")
-        );
-        assert_eq!(of("10.0.38-MariaDB", "SELECT 1"), None);
-        let none_left = |dialect| bounded("SELECT 1", Duration::ZERO, dialect).unwrap();
-        assert!(none_left(None).contains("(1)"), "0 would be no limit");
-        assert!(none_left(Dialect::of("11.4.5-MariaDB")).contains("=0.001 "), "0 would be no limit");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What was declared and does not do its work: constraints that are not enforced, numbers that are used up.
+//! Declarations that do not do their work: constraints that are not enforced, numbers that are used up.
 
 use serde_json::{Value, json};
 

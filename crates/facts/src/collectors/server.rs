@@ -46,8 +46,12 @@ const UPTIME: &str = "SHOW GLOBAL STATUS LIKE 'Uptime'";
 const TEXT: [&str; 6] =
     ["hostname", "version", "innodb_version", "server_uuid", "report_host", "gtid_domain_id"];
 
-/// All variables as text, with possible secrets emptied; empty when they could not be read.
+/// All variables as text, with possible secrets emptied; empty when they could not be read. The version is asked for first: by it
+/// statements are sent without the limits that the server sets for those of its users.
 pub fn variables(sql: &mut ReadOnly<'_>) -> BTreeMap<String, String> {
+    if let Ok(version) = single(sql, VERSION) {
+        sql.speaks_to(&version);
+    }
     let rows = sql.rows(VARIABLES).unwrap_or_default();
     pairs(rows)
         .into_iter()

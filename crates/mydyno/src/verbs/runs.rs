@@ -147,9 +147,9 @@ pub fn found(word: &Path) -> Result<PathBuf, Failure> {
 pub struct Kept {
     /// Its folder.
     pub folder: PathBuf,
-    /// What was recorded.
+    /// Its record.
     pub record: RunRecord,
-    /// What the record comes to.
+    /// Results that follow from the record.
     pub summary: Summary,
 }
 

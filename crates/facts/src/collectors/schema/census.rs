@@ -33,7 +33,7 @@ pub enum Part {
     Bare,
 }
 
-/// What information_schema calls a table; MariaDB has a word of its own for one that keeps its history.
+/// Words by which information_schema tells a table; MariaDB has a word of its own for one that keeps its history.
 const TABLES: [&str; 2] = ["BASE TABLE", VERSIONED];
 const VERSIONED: &str = "SYSTEM VERSIONED";
 

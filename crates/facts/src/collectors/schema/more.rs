@@ -180,7 +180,11 @@ impl More {
             put(id, std::mem::take(list), readings, from, all);
         }
         let by_charset = std::mem::take(&mut self.of_charset);
-        for (charset, columns) in by_charset.into_iter().filter(|_| self.collations.len() > 1) {
+        for (charset, columns) in by_charset {
+            // A single character set is told by its number of columns, but for the old one.
+            if self.collations.len() < 2 && !["utf8", "utf8mb3"].contains(&charset.as_str()) {
+                continue;
+            }
             readings.put(&format!("schema.of_charset.{charset}"), from, Ok(columns));
         }
         for (collation, columns) in std::mem::take(&mut self.collations) {

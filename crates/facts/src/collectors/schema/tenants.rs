@@ -17,7 +17,7 @@ const NAMES: usize = 2000;
 /// Forms of one name that are kept.
 const FORMS: usize = 50;
 
-/// What a table consists of: its columns with their types, and its indexes with their columns.
+/// Parts of a table: its columns with their types, and its indexes with their columns.
 type Form = BTreeSet<String>;
 
 /// The tables of one form.
