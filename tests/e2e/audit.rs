@@ -222,7 +222,12 @@ fn what_cannot_be_asked_is_told_with_the_way_out() {
 fn an_account_without_rights_gets_an_audit_that_says_what_it_lacks() {
     let home = Home::new();
     let server = home.server("poor", &[]);
-    server.sql("CREATE USER poor@localhost IDENTIFIED BY 'word'");
+    // It sees one table and no event, and a table that it does not see is full.
+    server.sql(
+        "CREATE DATABASE shop; CREATE TABLE shop.a (id INT PRIMARY KEY); \
+         CREATE TABLE shop.full (id INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT = 2000000000; \
+         CREATE USER poor@localhost IDENTIFIED BY 'word'; GRANT SELECT ON shop.a TO poor@localhost",
+    );
     let password = home.path().join("word");
     fs::write(&password, "word\n").unwrap();
     fs::set_permissions(&password, fs::Permissions::from_mode(0o600)).unwrap();
@@ -244,7 +249,28 @@ fn an_account_without_rights_gets_an_audit_that_says_what_it_lacks() {
         assert_eq!(found["state"], "unknown", "{found:#}");
         assert_eq!(found["missing"][0]["status"], "denied", "{found:#}");
     }
+    for claim in ["auto-increment-exhaustion", "events-frequent", "tables-unusable", "views-valid"] {
+        let found = finding(&findings, claim);
+        assert!(["unknown", "not_applicable"].contains(&found["state"].as_str().unwrap()), "{found:#}");
+    }
     assert_eq!(state(&findings, "flush-log-at-trx-commit"), "holds");
+}
+
+#[test]
+fn limits_of_rows_that_the_server_sets_do_not_cut_what_an_audit_reads() {
+    let home = Home::new();
+    let server = home.server("limited", &[]);
+    let before = audit(&home, &server, &[]);
+    server.sql("SET GLOBAL sql_select_limit = 3; SET GLOBAL max_join_size = 1");
+    let after = audit(&home, &server, &[]);
+    let unknown = |findings: &Value| {
+        let all = findings["findings"].as_array().unwrap().iter();
+        all.filter(|found| found["state"] == "unknown")
+            .map(|found| found["claim"].to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(unknown(&after), unknown(&before));
+    assert_eq!(state(&after, "select-limit"), "violated");
 }
 
 /// A client that runs the command on this host, as ssh would on another.

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::dialect::Dialect;
-use crate::wording::{Since, mariadb, mysql};
+use crate::dialect::{Dialect, Since, mariadb, mysql};
 
 /// Code of a comparison of two texts whose collations are of equal rank. The view mysql.user of MariaDB has literals of the
 /// collation that the server had when it was installed.

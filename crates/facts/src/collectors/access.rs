@@ -52,6 +52,11 @@ pub static COLLECTOR: Collector = Collector {
             "accounts with a password that may come from any host; 20 at most",
         ),
         fact(
+            "server.accounts.reads_system",
+            "",
+            "accounts beside root and the server's own that may read the schema mysql by a grant on it; 20 at most",
+        ),
+        fact(
             "server.accounts.replication_expires",
             "",
             "accounts for replicas whose password expires after some days; 20 at most",
@@ -102,6 +107,8 @@ const POWERFUL: [Wording; 3] = wordings!(
 const FROM_ANY_HOST: [Wording; 3] = wordings!("Host IN ('%', '') AND User <> ''");
 const OVER_SYSTEM: &str = "SELECT CONCAT(User, '@', Host, ' on ', Db) FROM mysql.db WHERE (Db = 'mysql' OR Db = '%') AND (Insert_priv = 'Y' OR Update_priv = 'Y' OR Delete_priv = 'Y' OR Drop_priv = 'Y') AND User NOT IN ('root', 'mysql', 'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema', 'debian-sys-maint') ORDER BY User, Host LIMIT 20";
 
+const READS_SYSTEM: &str = "SELECT CONCAT(User, '@', Host) FROM mysql.db WHERE Db = 'mysql' AND Select_priv = 'Y' AND User NOT IN ('root', 'mysql', 'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema', 'debian-sys-maint') ORDER BY User, Host LIMIT 20";
+
 /// An account's own lifetime of its password; where it has none, default_password_lifetime is in force.
 const REPLICATION_EXPIRES: [Wording; 2] = [
     (
@@ -130,11 +137,15 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
             .map_err(|e| e.missing("SELECT on schema mysql"));
         readings.put(id, "mysql.user", names);
     }
-    let names = sql
-        .rows(OVER_SYSTEM)
-        .map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
-        .map_err(|e| e.missing("SELECT on schema mysql"));
-    readings.put("server.accounts.over_system", "mysql.db", names);
+    for (id, statement) in
+        [("server.accounts.over_system", OVER_SYSTEM), ("server.accounts.reads_system", READS_SYSTEM)]
+    {
+        let names = sql
+            .rows(statement)
+            .map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
+            .map_err(|e| e.missing("SELECT on schema mysql"));
+        readings.put(id, "mysql.db", names);
+    }
     readings.put("server.accounts.common_password", "the accounts' hashes", passwords::common(sql));
     let (from, file) = match certificate(context) {
         Ok((path, certificate)) => (path, Ok(certificate)),

@@ -66,18 +66,31 @@ const KINDS: [Kind; 19] = [
     Kind { name: "failed_start", texts: &["] Aborting", "[Server] Aborting"], errors_only: false },
     Kind {
         name: "disk_full",
-        texts: &["No space left on device", "Disk is full", "Errcode: 28", "is full'"],
+        texts: &[
+            "No space left on device",
+            "Disk is full",
+            "Errcode: 28",
+            "is full'",
+            "' is full",
+            "ran out of space",
+        ],
         errors_only: false,
     },
     Kind { name: "open_files", texts: &["Too many open files", "Errcode: 24"], errors_only: false },
     Kind {
         name: "memory",
-        texts: &["Out of memory", "Cannot allocate memory", "Errcode: 12 "],
+        texts: &["Out of memory", "Cannot allocate memory", "Errcode: 12 ", "Out of sort memory"],
         errors_only: false,
     },
     Kind {
         name: "stall",
-        texts: &["A long semaphore wait", "Long wait for", "Semaphore wait has lasted", "intended loop took"],
+        texts: &[
+            "A long semaphore wait",
+            "Long wait for",
+            "Semaphore wait has lasted",
+            "intended loop took",
+            "Redo log writer is waiting",
+        ],
         errors_only: false,
     },
     Kind {
@@ -87,6 +100,7 @@ const KINDS: [Kind; 19] = [
             "Input/output error",
             "Errcode: 5 ",
             "Read-only file system",
+            "Binary logging not possible",
         ],
         errors_only: false,
     },
@@ -134,7 +148,7 @@ const KINDS: [Kind; 19] = [
 
 /// MySQL keeps what it read of the log at its start, and what came since, in a ring in memory.
 const TABLE: [Wording; 1] = [(
-    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' ORDER BY LOGGED DESC LIMIT 5000",
+    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' ORDER BY LOGGED DESC LIMIT 5000",
     &[mysql(80_022..)],
 )];
 

@@ -97,7 +97,7 @@ const ROLE_ADMINS: [Wording; 2] = [
 /// The servers give root, and MariaDB the user of the system that it runs as, the right to act for everybody (the empty
 /// name). Who may do everything, and grant it, gains nothing by acting for others.
 const PROXIES: [Wording; 1] = [(
-    "SELECT CONCAT(p.User, '@', p.Host, ' as ', IF(LENGTH(p.Proxied_user) = 0, 'everybody', CONCAT(p.Proxied_user, '@', p.Proxied_host))) FROM mysql.proxies_priv p LEFT JOIN mysql.user u ON u.User = p.Proxied_user AND u.Host = p.Proxied_host LEFT JOIN mysql.user o ON o.User = p.User AND o.Host = p.Host WHERE p.User <> 'root' AND NOT (COALESCE(o.Super_priv, 'N') = 'Y' AND COALESCE(o.Grant_priv, 'N') = 'Y') AND (p.Proxied_user IN ('', 'root') OR u.Super_priv = 'Y' OR u.Create_user_priv = 'Y') ORDER BY 1 LIMIT 20",
+    "SELECT CONCAT(p.User, '@', p.Host, ' as ', IF(LENGTH(p.Proxied_user) = 0, 'everybody', CONCAT(p.Proxied_user, '@', p.Proxied_host))) FROM mysql.proxies_priv p LEFT JOIN mysql.user u ON u.User = p.Proxied_user AND u.Host = p.Proxied_host LEFT JOIN mysql.user o ON o.User = p.User AND o.Host = p.Host WHERE p.User <> 'root' AND NOT COALESCE(o.Super_priv = 'Y' AND o.Grant_priv = 'Y', FALSE) AND (p.Proxied_user IN ('', 'root') OR u.Super_priv = 'Y' OR u.Create_user_priv = 'Y') ORDER BY 1 LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 const DYNAMIC: [Wording; 1] = [(

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 93] = [
+pub(super) const NAMED: [FactInfo; 94] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -51,6 +51,7 @@ pub(super) const NAMED: [FactInfo; 93] = [
     fact("server.places.error_log_moved", "", ""),
     fact("server.places.old_redo", "", ""),
     fact("server.accounts.replication_expires", "", ""),
+    fact("server.accounts.reads_system", "", ""),
     fact("server.binlogs.gone", "", ""),
     fact("server.checks.not_enforced", "", ""),
     fact("server.files.undefined", "", ""),
