@@ -293,8 +293,29 @@ mod tests {
         let all = catalogue::all();
         let order: Vec<&str> = in_order(&all).into_iter().map(|place| all[place].name).collect();
         assert_eq!(order.first(), Some(&"status"));
-        assert_eq!(order[order.len() - 3..], ["objects", "stored_code", "schema"]);
+        assert_eq!(order[order.len() - 4..], ["objects", "declared", "stored_code", "schema"]);
         let place = |name: &str| order.iter().position(|n| *n == name).unwrap();
         assert!(place("statements") < place("objects") && place("access") < place("objects"));
+    }
+
+    #[test]
+    fn nothing_of_a_kind_is_not_known_where_an_account_may_not_see_all() {
+        let why = Missing::Denied("it needs SELECT".to_owned());
+        let seen = |id: &str, value: Value| if_seen((id.to_owned(), Fact::ok(value, "", "q")), &why).1.status;
+        for (id, value) in [
+            ("server.events.late", Value::Array(vec![])),
+            ("server.events.enabled", Value::from(0)),
+            ("schema.all_read", Value::Bool(true)),
+        ] {
+            assert_eq!(seen(id, value), Status::Denied { why: "it needs SELECT".to_owned() }, "{id}");
+        }
+        for (id, value) in [
+            ("server.events.late", Value::Array(vec!["shop.e".into()])),
+            ("server.init_connect.set", Value::from(0)),
+            ("schema.blob_columns", Value::from(0)),
+            ("schema.sampled", Value::Bool(true)),
+        ] {
+            assert_eq!(seen(id, value), Status::Ok, "{id}");
+        }
     }
 }

@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(of("10.0.38-MariaDB", "SELECT 1"), None);
         let none_left = |dialect| bounded("SELECT 1", Duration::ZERO, dialect).unwrap();
         assert!(none_left(None).contains("(1)"), "0 would be no limit");
-        assert!(none_left(Dialect::of("11.4.5-MariaDB")).contains("=0.001 "), "0 would be no limit");
+        assert!(none_left(Dialect::of("11.4.5-MariaDB")).contains("=0.001,"), "0 would be no limit");
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.metadata_locks.global",
             "",
-            "sessions that hold the global read lock (FLUSH TABLES WITH READ LOCK): session, user; 10 at most, likewise",
+            "sessions that hold the global read lock (FLUSH TABLES WITH READ LOCK) and do not wait for a table themselves: session, user; 10 at most, likewise",
         ),
     ],
     run: Run::Server(run),
@@ -79,7 +79,7 @@ macro_rules! holders {
         concat!(
             "SELECT DISTINCT t.PROCESSLIST_ID, COALESCE(t.PROCESSLIST_USER, '') FROM performance_schema.metadata_locks g JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE ",
             $lock,
-            " AND g.LOCK_DURATION = 'EXPLICIT' AND g.LOCK_STATUS = 'GRANTED' AND t.PROCESSLIST_ID IS NOT NULL LIMIT 10"
+            " AND g.LOCK_DURATION = 'EXPLICIT' AND g.LOCK_STATUS = 'GRANTED' AND t.PROCESSLIST_ID IS NOT NULL AND COALESCE(t.PROCESSLIST_STATE, '') <> 'Waiting for table flush' LIMIT 10"
         )
     };
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::indexes::{Index, disabled, duplicates, grouped, hidden};
 use super::more;
 use super::references::References;
-use super::rows::{LISTED, text, whole};
+use super::rows::{LISTED, by_table, in_order, text, whole};
 use super::tenants::Tenants;
 use crate::source::Read;
 use crate::sql::{ReadOnly, Row, SqlError, quoted};
@@ -36,6 +36,9 @@ pub enum Part {
 /// Words by which information_schema tells a table; MariaDB has a word of its own for one that keeps its history.
 const TABLES: [&str; 2] = ["BASE TABLE", VERSIONED];
 const VERSIONED: &str = "SYSTEM VERSIONED";
+
+/// Types of the keys of countries, currencies and the like, which are no longer than a number.
+const SHORT_CODES: [&str; 4] = ["char(1)", "char(2)", "char(3)", "char(4)"];
 
 /// Tables that are listed for a second look.
 const AGAIN: usize = 500;
@@ -399,6 +402,7 @@ impl Census {
         let first = indexes.iter().find(|i| i.name == "PRIMARY").and_then(|i| i.parts.first());
         if let Some(key) = first.and_then(|part| columns.iter().find(|c| c.name == part.0))
             && key.charset.is_some()
+            && !SHORT_CODES.contains(&key.column_type.to_ascii_lowercase().as_str())
         {
             self.text_keys.push(json!({"table": table, "type": key.column_type}));
         }
@@ -451,23 +455,6 @@ impl Census {
             self.fullest = Some((used, entry));
         }
     }
-}
-
-/// Rows by their first cell, the name of the table, without it.
-fn by_table(rows: Vec<Row>) -> BTreeMap<String, Vec<Row>> {
-    let mut tables: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-    for row in rows {
-        let mut cells = row.into_iter();
-        if let Some(Some(table)) = cells.next() {
-            tables.entry(table).or_default().push(cells.collect());
-        }
-    }
-    tables
-}
-
-/// The place of a part of an index: the index's name, and the part's number within it, which is the last cell.
-fn in_order(row: &Row) -> (String, u64) {
-    (text(row, 0).to_owned(), whole(row, row.len().saturating_sub(1)).unwrap_or(0))
 }
 
 fn column(row: Row) -> Option<Column> {

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use self::census::Census;
 use self::indexes::INDEX_USAGE;
 use self::rows::{COUNTED, OURS, text, whole};
-use self::statistics::{Names, names, recomputes, shared, sizes, totals};
+use self::statistics::{Names, by_files, names, recomputes, shared, sizes, totals};
 use self::unkeyed::primary_keys;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
@@ -44,7 +44,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.data_bytes",
             "bytes",
-            "size of the clustered indexes, by the same statistics; where the server keeps none, that of the data of the InnoDB tables that were read",
+            "size of the clustered indexes, by the same statistics; where the server keeps none, that of the data of the InnoDB tables that were read; where the tables' files are far larger, theirs",
         ),
         fact("schema.index_bytes", "bytes", "size of the other indexes, likewise"),
         fact("schema.statistics_oldest_s", "s", "age of the oldest statistics"),
@@ -241,6 +241,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     };
     let Names { count, mut chosen, of_innodb } = names;
     let many = count > COUNTED;
+    let sums = if many { sums } else { by_files(sql, sums) };
     let engines = if many { None } else { engines(sql) };
     sql.at_most(Some(DICTIONARY));
     let mut census = Census::with(if many { BTreeMap::new() } else { numbers(sql) });

@@ -47,8 +47,17 @@ const MONEY: [&str; 16] = [
     "discount", "revenue", "income", "charge",
 ];
 
+/// Parts of the names of columns that hold a measure or a number without a unit, whatever the other parts speak of.
+const MEASURES: [&str; 20] = [
+    "mg", "g", "kg", "ml", "l", "mm", "cm", "m", "km", "ms", "seconds", "hours", "index", "score", "points",
+    "count", "ratio", "percent", "pct", "weight",
+];
+
 /// Ends of the names of columns that hold a date or a time, and whole such names.
 const DATES: [&str; 8] = ["_at", "_date", "_time", "_seen", "_day", "birthday", "birthdate", "date"];
+
+/// Words that tables which were meant for a while begin with. Others, as in `old_masters`, are words of their subject there.
+const FIRST: [&str; 8] = ["bak", "bkp", "tmp", "tmp1", "tmp2", "bak1", "bak2", "deleteme"];
 
 /// Parts of names of tables that are copies or were meant for a while.
 const LEFTOVER: [&str; 14] = [
@@ -56,7 +65,7 @@ const LEFTOVER: [&str; 14] = [
     "todelete",
 ];
 
-/// Whether the name of a table speaks of a copy: a word as bak or tmp at its beginning or end, or a date at its end.
+/// Whether the name of a table speaks of a copy: a word as tmp at its beginning, one as old at its end, or a date behind one.
 fn is_leftover(table: &str) -> bool {
     let name = table.to_ascii_lowercase();
     let parts: Vec<&str> = name.split(['_', '-', '$']).filter(|part| !part.is_empty()).collect();
@@ -69,7 +78,8 @@ fn is_leftover(table: &str) -> bool {
     };
     let before_date =
         parts.len() > 1 && dated(last) && parts[..parts.len() - 1].iter().any(|part| is_word(&part));
-    parts.len() > 1 && (is_word(&first) || is_word(&last)) || before_date
+    let begins = FIRST.contains(first) || *first == "copy" && parts.get(1) == Some(&"of");
+    parts.len() > 1 && (begins || is_word(&last)) || before_date
 }
 
 impl More {
@@ -161,7 +171,8 @@ impl More {
                 self.dates.push(Value::from(format!("{table}.{}", column.name)));
             }
             let inexact = ["float", "double"].contains(&column.data_type.to_ascii_lowercase().as_str());
-            if inexact && MONEY.iter().any(|word| name.split('_').any(|part| part == *word)) {
+            let has = |words: &[&str]| name.split('_').any(|part| words.contains(&part));
+            if inexact && has(&MONEY) && !has(&MEASURES) {
                 self.inexact.push(Value::from(format!("{table}.{}", column.name)));
             }
         }
@@ -269,6 +280,8 @@ mod tests {
             column("name", "varchar", "varchar(20)"),
             column("price", "float", "float"),
             column("costume", "double", "double"),
+            column("amount_mg", "double", "double"),
+            column("price_index", "float", "float"),
             column("sold_at", "varchar", "varchar(20)"),
         ];
         let mut more = More::default();
@@ -279,7 +292,7 @@ mod tests {
         assert_eq!(more.with_key, [json!({"table": "shop.t", "index": "by_both"})]);
         assert_eq!(more.inexact, [Value::from("shop.t.price")]);
         assert_eq!(more.dates, [Value::from("shop.t.sold_at")]);
-        assert_eq!(more.widest, Some((5, "shop.t".to_owned())));
+        assert_eq!(more.widest, Some((7, "shop.t".to_owned())));
     }
 
     #[test]
@@ -305,6 +318,10 @@ mod tests {
             "tmp",
             "soldier",
             "temperature",
+            "backup_jobs",
+            "copy_editors",
+            "old_masters",
+            "temp_readings",
             "orders_20210301",
             "holdings",
             "copyright_texts",

@@ -1,5 +1,7 @@
 //! Bounds of the reading, and columns of its rows.
 
+use std::collections::BTreeMap;
+
 use crate::source::{Missing, Read};
 use crate::sql::Row;
 
@@ -28,4 +30,21 @@ pub fn text(row: &Row, place: usize) -> &str {
 pub fn whole(row: &Row, place: usize) -> Read<u64> {
     let digits = text(row, place).split('.').next().unwrap_or_default();
     digits.parse().map_err(|_| Missing::Error(format!("expected a number, found {:?}", text(row, place))))
+}
+
+/// Rows by their first cell, the name of the table, without it.
+pub fn by_table(rows: Vec<Row>) -> BTreeMap<String, Vec<Row>> {
+    let mut tables: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+    for row in rows {
+        let mut cells = row.into_iter();
+        if let Some(Some(table)) = cells.next() {
+            tables.entry(table).or_default().push(cells.collect());
+        }
+    }
+    tables
+}
+
+/// The place of a part of an index: the index's name, and the part's number within it, which is the last cell.
+pub fn in_order(row: &Row) -> (String, u64) {
+    (text(row, 0).to_owned(), whole(row, row.len().saturating_sub(1)).unwrap_or(0))
 }

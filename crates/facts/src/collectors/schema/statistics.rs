@@ -39,6 +39,35 @@ pub fn totals(sql: &mut ReadOnly<'_>, readings: &Readings) -> Read<[u64; 2]> {
     row.and_then(|row| Ok([whole(&row, 1)?, whole(&row, 2)?]))
 }
 
+/// The sizes, where the files of the tables bear them out. Statistics that are not renewed tell of tables as they were: where the
+/// files take more than twice as much, and 64 MiB beyond that, the data are as large as the files.
+pub fn by_files(sql: &mut ReadOnly<'_>, sizes: Read<[u64; 2]>) -> Read<[u64; 2]> {
+    const FILES: [Wording; 2] = [
+        (
+            "SELECT COALESCE(SUM(FILE_SIZE), 0) FROM information_schema.INNODB_TABLESPACES WHERE SPACE_TYPE = 'Single' AND NAME NOT LIKE 'mysql/%' AND NAME NOT LIKE 'sys/%'",
+            &[mysql(80_000..)],
+        ),
+        (
+            "SELECT COALESCE(SUM(FILE_SIZE), 0) FROM information_schema.INNODB_SYS_TABLESPACES WHERE NAME LIKE '%/%' AND NAME NOT LIKE 'mysql/%' AND NAME NOT LIKE 'sys/%'",
+            &[mysql(50_700..).until(80_000), mariadb(100_200..)],
+        ),
+    ];
+    let [data, index] = sizes?;
+    let rows = first_of(sql, &FILES).1.map(|table| table.rows).unwrap_or_default();
+    let files = rows.first().and_then(|row| whole(row, 0).ok()).unwrap_or(0);
+    Ok(borne_out([data, index], files))
+}
+
+fn borne_out([data, index]: [u64; 2], files: u64) -> [u64; 2] {
+    const BEYOND: u64 = 64 << 20;
+    let believed = data.saturating_add(index);
+    if files > believed.saturating_mul(2).saturating_add(BEYOND) {
+        [files - index, index]
+    } else {
+        [data, index]
+    }
+}
+
 /// Puts the sizes of InnoDB's data and indexes: those of the statistics, or, where the server keeps none for its tables
 /// (innodb_stats_persistent = OFF), those of the tables that were `read`.
 pub fn sizes(statistics: &Read<[u64; 2]>, read: Read<Option<[u64; 2]>>, readings: &Readings) {
@@ -174,6 +203,14 @@ fn pairs(rows: Vec<Row>) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_that_are_far_larger_than_the_statistics_tell_are_believed() {
+        const MIB: u64 = 1 << 20;
+        assert_eq!(borne_out([10 * MIB, MIB], 112 * MIB), [111 * MIB, MIB]);
+        assert_eq!(borne_out([10 * MIB, MIB], 80 * MIB), [10 * MIB, MIB]);
+        assert_eq!(borne_out([100 * MIB, 50 * MIB], 300 * MIB), [100 * MIB, 50 * MIB]);
+    }
 
     #[test]
     fn tables_without_persistent_statistics_have_the_sizes_that_the_server_tells_of_each() {
