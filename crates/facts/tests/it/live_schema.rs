@@ -86,7 +86,10 @@ fn every_table_of_a_few_hundred_is_read_in_pieces() {
         set.value("schema.duplicate_indexes"),
         Some(&json!([{"table": "d.t299", "index": "a", "covered_by": "ab"}]))
     );
-    assert_eq!(set.value("schema.text_primary_keys"), Some(&json!([{"table": "d.t299", "type": "char(30)"}])));
+    assert_eq!(
+        set.value("schema.text_primary_keys"),
+        Some(&json!([{"table": "d.t299", "type": "char(30)"}]))
+    );
     assert_eq!(set.value("schema.auto_increment").unwrap()["table"], json!("d.t299"));
 }
 

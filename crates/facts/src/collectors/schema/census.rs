@@ -66,6 +66,8 @@ pub struct Census {
     references: References,
     /// Columns of schemas that are finished and that do not fit the key that they refer to.
     conflicts: Vec<Value>,
+    /// Columns of such schemas that refer to a table and that no index begins with.
+    without_index: Vec<Value>,
     /// Names of tables of engines other than InnoDB.
     named: BTreeMap<String, Vec<Value>>,
     /// Partitioned tables: schema and name.
@@ -139,6 +141,8 @@ impl Census {
     /// Lets go of what is compared within a schema only.
     pub fn finish_schema(&mut self) {
         let references = std::mem::take(&mut self.references);
+        let room = LISTED.saturating_sub(self.without_index.len());
+        self.without_index.extend(references.without_index().into_iter().take(room));
         let room = LISTED.saturating_sub(self.conflicts.len());
         self.conflicts.extend(references.conflicts().into_iter().take(room));
     }

@@ -149,6 +149,11 @@ pub static COLLECTOR: Collector = Collector {
             "tables whose options switch persistent statistics or their renewal off, or sample fewer than 8 pages: table, option",
         ),
         fact(
+            "schema.references_without_index",
+            "",
+            "columns whose names end in _id or _uuid and tell a table of the same schema, and that no index begins with: column, refers_to; among the tables that were read, 20 at most",
+        ),
+        fact(
             "schema.of_odd_engines",
             "",
             "tables of engines that are gone, keep no rows, or keep them elsewhere or without indexes and transactions: table, type (the engine); 20 at most",

@@ -54,6 +54,8 @@ pub struct References {
     keys: BTreeMap<(String, String), (String, Kind)>,
     /// Columns whose names end in `_id` or `_uuid`: schema, table, column.
     columns: Vec<(String, String, Kind)>,
+    /// Those of them that no index begins with.
+    without_index: Vec<(String, String, String)>,
     /// Text columns that an index begins with, by schema and name in lower case.
     texts: BTreeMap<(String, String), Vec<OfTable>>,
 }
@@ -92,8 +94,23 @@ impl References {
         }
         let refers = |column: &&Column<'_>| stem(column.name).is_some() && !key.contains(&column.name);
         for column in columns.iter().filter(refers) {
+            let begins = |index: &Index| index.parts.first().is_some_and(|(name, _)| name == column.name);
+            if !indexes.iter().any(begins) {
+                self.without_index.push((schema.to_owned(), table.to_owned(), column.name.to_owned()));
+            }
             self.columns.push((schema.to_owned(), table.to_owned(), Kind::of(column)));
         }
+    }
+
+    /// The columns that refer to a table which is there, and that no index begins with.
+    pub fn without_index(&self) -> Vec<Value> {
+        let found = self.without_index.iter().filter_map(|(schema, table, column)| {
+            let (_, (of, _)) = names(&stem(column)?)
+                .into_iter()
+                .find_map(|name| self.keys.get_key_value(&(schema.clone(), name)))?;
+            Some(json!({"column": format!("{schema}.{table}.{column}"), "refers_to": format!("{schema}.{of}")}))
+        });
+        found.collect()
     }
 
     /// The columns that do not fit the key that they refer to.
@@ -175,6 +192,28 @@ mod tests {
         assert_eq!(found[0]["refers_to"], "shop.Customers.id");
         all.table("shop", "lines", &[column("category_id", "varchar", Some("utf8mb4_bin"))], &[], &[]);
         assert_eq!(all.conflicts().len(), 2);
+    }
+
+    #[test]
+    fn a_column_that_refers_to_a_table_and_that_no_index_begins_with_is_told() {
+        let index = |columns: &[&str]| Index {
+            name: columns.join("_"),
+            unique: false,
+            kind: "BTREE".to_owned(),
+            parts: columns.iter().map(|column| ((*column).to_owned(), None)).collect(),
+            hidden: false,
+        };
+        let mut all = References::default();
+        all.table("shop", "customers", &[column("id", "int", None)], &["id"], &[]);
+        let columns = [
+            column("id", "int", None),
+            column("customer_id", "int", None),
+            column("unknown_id", "int", None),
+        ];
+        all.table("shop", "orders", &columns, &["id"], &[index(&["id"]), index(&["id", "customer_id"])]);
+        all.table("shop", "bills", &columns, &["id"], &[index(&["customer_id", "id"])]);
+        let found = all.without_index();
+        assert_eq!(found, [json!({"column": "shop.orders.customer_id", "refers_to": "shop.customers"})]);
     }
 
     #[test]

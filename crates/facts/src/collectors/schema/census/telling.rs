@@ -113,9 +113,12 @@ impl Census {
         }
         put("of_odd_engines", odd(&named));
         put("reference_conflicts", references.into());
-        for (id, list) in
-            [("same_but_for_case", twins(&self.seen)), ("unlike_namesakes", self.tenants.unlike())]
-        {
+        let without_index = std::mem::take(&mut self.without_index);
+        for (id, list) in [
+            ("same_but_for_case", twins(&self.seen)),
+            ("unlike_namesakes", self.tenants.unlike()),
+            ("references_without_index", without_index),
+        ] {
             let found = if list.is_empty() { all_read.clone().map(|_| list) } else { Ok(list) };
             readings.put(&format!("schema.{id}"), from, found);
         }
