@@ -310,7 +310,10 @@ impl Comparison {
         let load = match &self.design.load {
             Some(plan) => {
                 let connections = plan.steps.first().map_or(0, |step| step.connections);
-                format!("{} with {connections} connections", plan.workload.name)
+                let rate = plan.steps.first().and_then(|step| step.arrivals.rate_per_s());
+                let arrivals =
+                    rate.map_or(String::new(), |rate| format!(", {rate} transactions a second arrive"));
+                format!("{} with {connections} connections{arrivals}", plan.workload.name)
             }
             None => self.design.request.name(),
         };
