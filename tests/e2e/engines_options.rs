@@ -13,7 +13,7 @@ use crate::engine::{Engine, wanted};
 use crate::home::Home;
 
 /// Lines that are fine on some engines and stop others.
-const LINES: [&str; 26] = [
+const LINES: [&str; 34] = [
     "max_connections = 200",
     "max_connections = 0",
     "max_connections = 1.5",
@@ -40,6 +40,14 @@ const LINES: [&str; 26] = [
     "tx_isolation = READ-COMMITTED",
     "innodb_scrub_log = 1",
     "skip_bdb",
+    "tls_version = TLSv1,TLSv1.1,TLSv1.2",
+    "tls_version = TLSv1",
+    "character_set_server = utf8",
+    "character-set-server = utf-8",
+    "collation_server = utf8mb4_uca1400_ai_ci",
+    "default_storage_engine = TokuDB",
+    "innodb_flush_method = ALL_O_DIRECT",
+    "authentication_policy = mysql_native_password",
 ];
 
 /// Whether the lint says that a server of this release does not start with this file.

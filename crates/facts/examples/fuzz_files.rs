@@ -66,7 +66,7 @@ fn option_file(folder: &Path, input: &[u8]) {
     let groups = ["mysqld".to_owned()];
     let reading = read(&Source::at(folder), "", &["/a.cnf".to_owned()], &groups);
     assert!(reading.options.len() + reading.groups.len() + reading.faults.len() <= 2_501);
-    assert_eq!(facts_of(&groups, reading).len(), 7);
+    assert_eq!(facts_of(&groups, reading).len(), 8);
 }
 
 fn a_bundle(folder: &Path, input: &[u8]) {

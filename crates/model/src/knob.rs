@@ -97,6 +97,9 @@ pub struct KnobSeen {
     /// Accepted names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
+    /// Values among those that people write with which the server does not start, where it has no list of accepted names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
     /// Whether the server calls the knob deprecated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deprecated: bool,

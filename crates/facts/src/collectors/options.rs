@@ -6,7 +6,7 @@ use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::exposure::with_password;
 use crate::context::{Context, Depth};
 use crate::mounts;
-use crate::option_files::{LARGEST_FILE, Start, facts_of, groups, normal, read};
+use crate::option_files::{LARGEST_FILE, Reading, Start, facts_of, groups, normal, passed_over, read};
 use crate::process::Process;
 use crate::readings::Readings;
 use crate::secrets;
@@ -50,6 +50,21 @@ pub static COLLECTOR: Collector = Collector {
             "server.options.other_groups",
             "",
             "groups of these files that this server does not read: file, line, group",
+        ),
+        fact(
+            "server.options.misplaced",
+            "",
+            "options that only servers have, in groups of these files that only clients read: file, line, group, name",
+        ),
+        fact(
+            "server.options.passed_over",
+            "",
+            "files with options of the server's groups that it does not read, since their names do not end in .cnf or nothing includes their folder: file, why; 20 at most",
+        ),
+        fact(
+            "server.options.own",
+            "",
+            "those of these files that the account of the server may write, where that is not root: file, mode",
         ),
         fact(
             "server.options.folklore",
@@ -139,6 +154,10 @@ fn files(
         let exposed =
             were_read.filter_map(|file| with_password(source, &prefix, &file.path)).collect::<Vec<Value>>();
         readings.put("server.options.exposed", from, Ok(exposed));
+        let usual = start.only.is_none() && !start.no_defaults;
+        let passed = passed_over(source, &prefix, &reading, &groups, usual);
+        readings.put("server.options.passed_over", from, Ok(passed));
+        readings.put("server.options.own", from, own(source, server, &prefix, &reading));
         for named in start.only.iter().chain(&start.extra) {
             reading.require(named);
         }
@@ -152,6 +171,25 @@ fn files(
         let source = if id == "server.options.groups" { "the server's version" } else { from };
         readings.put(id, source, Ok(value));
     }
+}
+
+/// Files that the server's account may write, itself or by its group.
+fn own(source: &Source, server: &Process, prefix: &str, reading: &Reading) -> Read<Vec<Value>> {
+    let account = source.stat(&server.file("stat"))?;
+    if account.uid == 0 {
+        return Ok(Vec::new());
+    }
+    let were_read = reading.files.iter().filter(|file| file.not_read.is_none());
+    let may_write = |path: &str| {
+        let found = source.stat(&format!("{prefix}{path}")).ok()?;
+        let by_owner = found.uid == account.uid && found.mode & libc::S_IWUSR != 0;
+        let by_group = found.gid == account.gid && found.mode & libc::S_IWGRP != 0;
+        let mode = format!("{:04o}", found.mode & 0o7777);
+        (by_owner || by_group).then(|| json!({"file": path, "mode": mode}))
+    };
+    let mut found: Vec<Value> = were_read.filter_map(|file| may_write(&file.path)).collect();
+    found.dedup();
+    Ok(found)
 }
 
 /// Words of old advice in the comments of an option file.

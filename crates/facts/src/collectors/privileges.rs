@@ -149,7 +149,7 @@ const HANDS_ON: [Wording; 1] = [(
 )];
 /// Without those whose name is a pattern, and those of the server, which it grants before the schemas are there.
 const GONE_SCHEMAS: [Wording; 1] = [(
-    "SELECT CONCAT(d.User, '@', d.Host, ' on ', REPLACE(d.Db, CHAR(92), '')) FROM mysql.db d LEFT JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME = REPLACE(d.Db, CHAR(92), '') WHERE s.SCHEMA_NAME IS NULL AND LOCATE('%', REPLACE(d.Db, CONCAT(CHAR(92), '%'), '')) = 0 AND LOCATE('_', REPLACE(d.Db, CONCAT(CHAR(92), '_'), '')) = 0 AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session', 'mariadb.sys') AND d.Db NOT IN ('performance_schema', 'sys') ORDER BY 1 LIMIT 20",
+    "SELECT CONCAT(d.User, '@', d.Host, ' on ', REPLACE(d.Db, CHAR(92), '')) FROM mysql.db d LEFT JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE REPLACE(d.Db, CHAR(92), '|') ESCAPE '|' WHERE s.SCHEMA_NAME IS NULL AND LOCATE('%', REPLACE(d.Db, CONCAT(CHAR(92), '%'), '')) = 0 AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session', 'mariadb.sys') AND d.Db NOT IN ('performance_schema', 'sys') ORDER BY 1 LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 const UNUSED_ROLES: [Wording; 2] = [

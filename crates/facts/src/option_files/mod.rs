@@ -2,11 +2,13 @@
 
 mod line;
 mod reader;
+mod unread;
 
 use serde_json::{Value, json};
 
 pub(crate) use self::reader::MOST_ENTRIES;
 pub use self::reader::{LARGEST_FILE, read};
+pub use self::unread::passed_over;
 use crate::source::Missing;
 
 /// One option in a file.
@@ -124,6 +126,8 @@ pub struct Reading {
     pub files: Vec<FileRead>,
     /// Folders that were read, in the order of reading.
     pub folders: Vec<Folder>,
+    /// Options that only servers have, in groups that only clients read.
+    pub misplaced: Vec<FileOption>,
     /// Options of the server's groups.
     pub options: Vec<FileOption>,
     /// Lines that are wrong.
@@ -240,6 +244,10 @@ pub fn facts_of(groups: &[String], reading: Reading) -> Vec<(&'static str, Value
         .faults
         .into_iter()
         .map(|f| json!({"file": f.file, "line": f.line, "text": f.text, "fatal": f.fatal}));
+    let misplaced = reading
+        .misplaced
+        .into_iter()
+        .map(|o| json!({"file": o.file, "line": o.line, "group": o.group, "name": o.name}));
     let others = reading.groups.into_iter().filter(|group| !group.read);
     let others = others.map(|g| json!({"file": g.file, "line": g.line, "group": g.name}));
     let folders = reading
@@ -254,6 +262,7 @@ pub fn facts_of(groups: &[String], reading: Reading) -> Vec<(&'static str, Value
         ("server.options.set", set.collect()),
         ("server.options.faults", faults.collect()),
         ("server.options.other_groups", others.collect()),
+        ("server.options.misplaced", misplaced.collect()),
     ]
 }
 

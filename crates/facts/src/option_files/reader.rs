@@ -1,6 +1,7 @@
 //! Reading option files: includes, groups, and bounds on both.
 
 use super::line::Line;
+use super::unread::is_misplaced;
 use super::{Fault, FileOption, FileRead, Folder, Group, NotRead, Reading, normal};
 use crate::secrets;
 use crate::source::{Missing, Source};
@@ -117,7 +118,8 @@ impl Reader<'_> {
     /// Whether a limit is reached; the first time, this records a fault with the position.
     fn is_full(&mut self, place: &Place<'_>) -> bool {
         let reading = &self.reading;
-        let entries = reading.options.len() + reading.groups.len() + reading.faults.len();
+        let entries =
+            reading.options.len() + reading.misplaced.len() + reading.groups.len() + reading.faults.len();
         if !self.full && (entries >= MOST_ENTRIES || self.bytes > MOST_BYTES) {
             self.full = true;
             let text = format!(
@@ -190,23 +192,16 @@ impl Reader<'_> {
     }
 
     fn option(&mut self, place: &Place<'_>, group: &str, written: String, value: Option<String>) {
-        if !self.is_read(group) {
+        let name = normal(&written);
+        let read = self.is_read(group);
+        if !read && !is_misplaced(group, &name) {
             return;
         }
-        let name = normal(&written);
         let secret = secrets::is_secret_variable(&name);
         let value = value.filter(|_| !secret);
         let (file, line, group) = (place.path.to_owned(), place.line, group.to_owned());
-        self.reading.options.push(FileOption {
-            file,
-            line,
-            group,
-            written,
-            name,
-            value,
-            secret,
-            by_fix: false,
-        });
+        let options = if read { &mut self.reading.options } else { &mut self.reading.misplaced };
+        options.push(FileOption { file, line, group, written, name, value, secret, by_fix: false });
     }
 
     fn text(&mut self, path: &str) -> Result<String, NotRead> {

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 94] = [
+pub(super) const NAMED: [FactInfo; 97] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -33,6 +33,9 @@ pub(super) const NAMED: [FactInfo; 94] = [
     fact("server.options.set", "", ""),
     fact("server.options.faults", "", ""),
     fact("server.options.other_groups", "", ""),
+    fact("server.options.misplaced", "", ""),
+    fact("server.options.passed_over", "", ""),
+    fact("server.options.own", "", ""),
     fact("server.options.command_line", "", ""),
     fact("server.options.persisted", "", ""),
     fact("server.accounts.over_everything", "", ""),

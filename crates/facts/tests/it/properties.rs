@@ -86,7 +86,7 @@ proptest! {
             prop_assert!(option.group.eq_ignore_ascii_case("mysqld"));
             prop_assert!(!option.secret || option.value.is_none());
         }
-        prop_assert_eq!(facts_of(&groups, reading).len(), 7);
+        prop_assert_eq!(facts_of(&groups, reading).len(), 8);
     }
 
     #[test]

@@ -50,6 +50,36 @@ impl Linter<'_> {
         for (file, line, group, _) in written::lines(self.facts, "server.options.other_groups", "group") {
             self.group(&file, line, &group);
         }
+        self.misplaced();
+        for (file, _, why, _) in written::lines(self.facts, "server.options.passed_over", "why") {
+            let problem = Problem::new(&file, format!("The server does not read {file}: {why}"))
+                .evidence("server.options.passed_over", &file, &why)
+                .remedy(format!("Give {file} a name that ends in .cnf in a folder that an !includedir of a file that is read names, or move it away"));
+            self.report.add("option-file", Severity::Low, problem);
+        }
+    }
+
+    /// Options of servers in groups of clients, told once a group.
+    fn misplaced(&mut self) {
+        let mut groups: indexmap::IndexMap<(String, String), (u64, Vec<String>)> = indexmap::IndexMap::new();
+        let names = written::lines(self.facts, "server.options.misplaced", "name");
+        let of_groups = written::lines(self.facts, "server.options.misplaced", "group");
+        for ((file, line, name, _), (_, _, group, _)) in names.into_iter().zip(of_groups) {
+            let (_, listed) = groups.entry((file, group)).or_insert((line, Vec::new()));
+            if !listed.contains(&name) {
+                listed.push(name);
+            }
+        }
+        for ((file, group), (line, names)) in groups {
+            let (place, names) = (format!("{file}:{line}"), names.join(", "));
+            let summary = format!(
+                "{place}: {names} in [{group}], which the server does not read; a client that reads the group does not start with them"
+            );
+            let problem = Problem::new(&place, summary)
+                .evidence("server.options.misplaced", &place, &format!("[{group}] {names}"))
+                .remedy(format!("Move {names} of {file} below [mysqld]"));
+            self.report.add("option-group", Severity::Medium, problem);
+        }
     }
 
     /// A group that this server does not read, although its name suggests that it should.

@@ -6,7 +6,8 @@ use mydyno_model::knob::{Argument, KnobSeen, KnobType};
 
 use super::linter::{Known, Linter, family_name, is_token};
 use super::name::{Found, Resolved};
-use super::value::{Outcome, outcome};
+use super::runtime::value_of;
+use super::value::{Outcome, is_refused, outcome};
 use super::written::Written;
 use crate::knobs::{Presence, Version};
 
@@ -125,7 +126,15 @@ impl<'a> Linter<'a> {
         if resolved.value.is_some() && seen.kind != KnobType::Integer {
             return;
         }
-        match outcome(seen, self.rules, value, same) {
+        // What the server runs with, it has taken.
+        let runs = value_of(self.facts, name).is_some_and(|now| now.eq_ignore_ascii_case(value));
+        let refused = |knob| is_refused(knob, self.target, value);
+        let outcome = if !runs && self.knobs.get(name).is_some_and(refused) {
+            Outcome::Refused(format!("servers of this release do not start with {value:?}"))
+        } else {
+            outcome(seen, self.rules, value, same)
+        };
+        match outcome {
             Outcome::Taken => {}
             Outcome::Changed { to, why } => {
                 let summary = format!("the server makes {to} of {name} = {value}: {why}");

@@ -311,6 +311,14 @@ fn broken_lines_and_groups_that_nobody_reads_are_told() {
             "server.options.other_groups",
             json!([{"file": "/etc/my.cnf", "line": 9, "group": "mysld"}, {"file": "/etc/my.cnf", "line": 12, "group": "mysqld-5.7"}, {"file": "/etc/my.cnf", "line": 15, "group": "mysqldump"}]),
         ),
+        (
+            "server.options.misplaced",
+            json!([{"file": "/etc/my.cnf", "line": 16, "group": "mysqldump", "name": "innodb_io_capacity"}, {"file": "/etc/my.cnf", "line": 17, "group": "mysqldump", "name": "server_id"}]),
+        ),
+        (
+            "server.options.passed_over",
+            json!([{"file": "/etc/my.cnf.d/a.conf", "why": "its name does not end in .cnf"}]),
+        ),
     ];
     let ids: Vec<String> = found_with(&[], "mysql-8.0", &more).into_iter().map(|f| f.claim).collect();
     assert_eq!(
@@ -318,8 +326,10 @@ fn broken_lines_and_groups_that_nobody_reads_are_told() {
         [
             "option-file//etc/mysql/my.cnf",
             "option-file//etc/my.cnf:3",
+            "option-file//etc/my.cnf.d/a.conf",
             "option-group//etc/my.cnf:9",
-            "option-group//etc/my.cnf:12"
+            "option-group//etc/my.cnf:12",
+            "option-group//etc/my.cnf:16"
         ]
     );
 }

@@ -1,8 +1,8 @@
 //! The effect of a written value on a server.
 
-use mydyno_model::knob::{Argument, KnobSeen, KnobType};
+use mydyno_model::knob::{Argument, Knob, KnobSeen, KnobType};
 
-use crate::knobs::{Negative, Rules};
+use crate::knobs::{Negative, Rules, Target, Version};
 
 /// The server's reaction to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,22 @@ pub fn outcome(seen: &KnobSeen, rules: &Rules, value: &str, bounds: bool) -> Out
         KnobType::Flags if bounds => flags(seen, value),
         KnobType::Enum | KnobType::Set | KnobType::Flags | KnobType::Text => Outcome::Taken,
     }
+}
+
+/// Whether servers were seen to refuse a value that no list of names rules out: the last one that was asked before this
+/// release, and, unless it is of this release, all later ones, since a value that is refused can become known.
+pub fn is_refused(knob: &Knob, target: &Target, value: &str) -> bool {
+    let of_family = knob.servers.iter().filter(|on| on.engine.split('-').next() == Some(&target.family));
+    let mut asked: Vec<(Version, bool)> = of_family
+        .filter_map(|on| {
+            let refuses = on.seen.refused.iter().any(|refused| refused.eq_ignore_ascii_case(value.trim()));
+            Some((Version::parse(&on.version)?, refuses))
+        })
+        .collect();
+    asked.sort_unstable();
+    let later = asked.partition_point(|(version, _)| *version <= target.version);
+    let Some(&(version, refuses)) = asked[..later].last() else { return false };
+    refuses && (version == target.version || asked[later..].iter().all(|(_, refuses)| *refuses))
 }
 
 fn is_switch(default: Option<&str>) -> bool {
@@ -277,6 +293,35 @@ mod tests {
             (&on, "yes", false),
         ] {
             assert_eq!(outcome(knob, &rules, value, true) == Outcome::Taken, taken, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_refused_where_servers_on_both_sides_of_the_release_refuse_it() {
+        let on = |engine: &str, version: &str, refused: &str| {
+            format!(
+                "[[servers]]\nengine = \"{engine}\"\nversion = \"{version}\"\ntype = \"text\"\nrefused = [{refused}]\n"
+            )
+        };
+        let text = [
+            "name = \"tls_version\"\n".to_owned(),
+            on("mysql-5.7", "5.7.22", "\"TLSv1.3\", \"SSLv3\""),
+            on("mysql-8.0", "8.0.12", "\"TLSv1.3\", \"SSLv3\""),
+            on("mysql-9.7", "9.7.4", "\"TLSv1\", \"SSLv3\""),
+            on("mariadb-11.8", "11.8.9", "\"TLSv1.2\""),
+        ];
+        let knob: Knob = toml::from_str(&text.concat()).unwrap();
+        for (release, value, refused) in [
+            ("mysql-8.0.12", "TLSv1.3", true),
+            ("mysql-8.0.36", "TLSv1.3", false),
+            ("mysql-8.0.36", " sslv3", true),
+            ("mysql-8.0.36", "TLSv1", false),
+            ("mysql-9.7", "tlsv1", true),
+            ("mysql-5.6.24", "SSLv3", false),
+            ("mysql-9.7", "TLSv1.2", false),
+            ("mariadb-11.8.9", "TLSv1.2", true),
+        ] {
+            assert_eq!(is_refused(&knob, &release.parse().unwrap(), value), refused, "{release} {value}");
         }
     }
 }

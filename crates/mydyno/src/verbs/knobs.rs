@@ -231,6 +231,9 @@ fn describe(seen: &KnobSeen, unit: &str) -> String {
     if !seen.values.is_empty() {
         parts.push(seen.values.join(" | "));
     }
+    if !seen.refused.is_empty() {
+        parts.push(format!("refused: {}", seen.refused.join(" | ")));
+    }
     parts.push(match (seen.option, seen.variable) {
         (Some(_), Some(scope)) => format!("option and {}", scope_name(scope)),
         (Some(Argument::None), None) => "option without a value, no variable".to_owned(),
