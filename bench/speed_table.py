@@ -43,7 +43,7 @@ def loads(options, verdicts):
     with peers.private_server(options) as server:
         for workload, connections, musts in LOADS:
             options.workload = workload
-            options.pairs = options.all_pairs if connections < 4000 else 2
+            options.pairs = options.all_pairs if connections < 4000 or options.against else 2
             medians = peers.compare(options, server, connections)
             for row, kind, way, bound in AGAINST if options.against else musts:
                 unit = "×" if kind == "ratio" else "MB"
