@@ -111,7 +111,7 @@ pub fn collect_of(
 }
 
 /// Collectors of objects, of which a server lists only those that the account has a privilege on, and says nothing of others.
-const FILTERED: [&str; 4] = ["objects", "stored_code", "declared", "schema"];
+const FILTERED: [&str; 5] = ["objects", "stored_code", "declared", "registered", "schema"];
 
 /// Why an account may not see all objects: one that sees them all may read the table of accounts.
 fn hidden(sql: &mut ReadOnly<'_>) -> Option<Missing> {

@@ -29,6 +29,7 @@ pub mod privileges;
 pub mod process;
 pub mod process_memory;
 pub mod reclaim;
+pub mod registered;
 mod replication;
 pub mod schema;
 pub mod server;
@@ -78,6 +79,7 @@ pub static ALL: &[&Collector] = &[
     &locks::COLLECTOR,
     &objects::COLLECTOR,
     &declared::COLLECTOR,
+    &registered::COLLECTOR,
     &stored_code::COLLECTOR,
     &access::COLLECTOR,
     &privileges::COLLECTOR,

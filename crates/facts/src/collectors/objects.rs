@@ -69,6 +69,11 @@ pub static COLLECTOR: Collector = Collector {
         ),
         fact("server.events.disabled", "", "events that are disabled; 20 at most"),
         fact(
+            "server.events.of_a_source",
+            "",
+            "events that are disabled because they came from a source; 20 at most",
+        ),
+        fact(
             "server.init_connect.set",
             "count",
             "1 where the server runs statements for each new connection (init_connect), 0 where it does not; the text is not kept",
@@ -116,6 +121,7 @@ const AUTOCOMMIT: &str = "SELECT COUNT(*) FROM (SELECT REPLACE(LOWER(@@GLOBAL.in
 const CHECKS: &str = "SELECT s.statements REGEXP 'foreign_key_checks:?=(0|off|false)', s.statements REGEXP 'unique_checks:?=(0|off|false)', s.statements REGEXP 'sql_log_bin:?=(0|off|false)', s.statements REGEXP 'sql_mode:?=' FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s";
 const LATE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND COALESCE(ENDS, NOW()) >= NOW() AND TIMESTAMPDIFF(SECOND, GREATEST(COALESCE(LAST_EXECUTED, CREATED), COALESCE(STARTS, CREATED), CREATED), NOW()) > 2 * INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END AND INTERVAL_VALUE REGEXP '^[0-9]+$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const FREQUENT: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND INTERVAL_FIELD = 'SECOND' AND INTERVAL_VALUE REGEXP '^[0-9]$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
+const OF_A_SOURCE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS IN ('SLAVESIDE_DISABLED', 'REPLICA_SIDE_DISABLED') ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const DISABLED: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'DISABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const FILES: &str =
     "SELECT COUNT(*) FROM mysql.user WHERE File_priv = 'Y' AND Super_priv = 'N' AND User <> 'mariadb.sys'";
@@ -237,6 +243,7 @@ fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
         ("server.events.late", LATE),
         ("server.events.frequent", FREQUENT),
         ("server.events.disabled", DISABLED),
+        ("server.events.of_a_source", OF_A_SOURCE),
     ];
     let counts = [("server.events.without_definer", EVENTS), ("server.events.enabled", ENABLED)];
     let all = sql.rows(EVENTS_COUNTED).map_err(|e| e.missing("EVENT")).and_then(|rows| count(&rows));

@@ -18,6 +18,7 @@ pub static COLLECTOR: Collector = Collector {
     depth: Depth::Audit,
     facts: &[
         fact("server.performance_schema.on", "", "whether it is on"),
+        fact("server.performance_schema.digests", "", "whether it counts statements by their digests"),
         fact(
             "server.performance_schema.memory_bytes",
             "bytes",
@@ -52,6 +53,10 @@ const WAITS: Wording = (
     "SELECT EVENT_NAME, COUNT_STAR, SUM_TIMER_WAIT FROM performance_schema.events_waits_summary_global_by_event_name WHERE COUNT_STAR > 0 ORDER BY SUM_TIMER_WAIT DESC LIMIT 30",
     &[mysql(50_503..), mariadb(50_500..)],
 );
+const DIGESTS: Wording = (
+    "SELECT ENABLED = 'YES' FROM performance_schema.setup_consumers WHERE NAME = 'statements_digest'",
+    &[mysql(50_603..), mariadb(100_000..)],
+);
 const FILES: Wording = (
     "SELECT EVENT_NAME, COUNT_READ, SUM_TIMER_READ, COUNT_WRITE, SUM_TIMER_WRITE, COUNT_MISC, SUM_TIMER_MISC FROM performance_schema.file_summary_by_event_name WHERE COUNT_STAR > 0 ORDER BY SUM_TIMER_WAIT DESC LIMIT 30",
     &[mysql(50_603..), mariadb(100_000..)],
@@ -80,6 +85,12 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         value.ok_or_else(|| Missing::Absent("no memory instrument counts".to_owned()))
     });
     readings.put("server.performance_schema.memory_bytes", statement, total);
+    let (statement, digests) = first_of(sql, &[DIGESTS]);
+    let digests = digests.map_err(|e| e.missing("SELECT on performance_schema")).and_then(|table| {
+        let on = table.rows.first().and_then(|row| whole(row, 0));
+        on.map(|on| on != 0).ok_or_else(|| Missing::Absent("it has no such consumer".to_owned()))
+    });
+    readings.put("server.performance_schema.digests", statement, digests);
     each(sql, readings, "memory", MEMORY, |row| Some(Value::from(whole(row, 1)?)));
     each(sql, readings, "wait", WAITS, |row| {
         Some(json!({"count": whole(row, 1)?, "total_s": number(row, 2)? * SECONDS}))

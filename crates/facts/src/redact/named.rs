@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 97] = [
+pub(super) const NAMED: [FactInfo; 103] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -49,6 +49,12 @@ pub(super) const NAMED: [FactInfo; 97] = [
     fact("server.events.late", "", ""),
     fact("server.events.disabled", "", ""),
     fact("server.events.frequent", "", ""),
+    fact("server.events.of_a_source", "", ""),
+    fact("server.plugins.missing", "", ""),
+    fact("server.functions.of_shells", "", ""),
+    fact("server.schemas.of_folders", "", ""),
+    fact("server.table_statistics.stale", "", ""),
+    fact("server.columns.zero_dates", "", ""),
     fact("server.foreign_keys.orphaned", "", ""),
     fact("server.places.tmpdir_trouble", "", ""),
     fact("server.places.error_log_moved", "", ""),

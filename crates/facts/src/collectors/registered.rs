@@ -1,0 +1,146 @@
+//! Entries of the server's lists that do not work, or should not be there: plugins, functions of libraries, folders,
+//! statistics of columns, time zones.
+
+use serde_json::{Value, json};
+
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::counted::{count, few_tables};
+use crate::context::{Context, Depth};
+use crate::readings::Readings;
+use crate::source::{Missing, Read};
+use crate::sql::{ReadOnly, Row};
+use crate::wording::{Wording, first_of, mariadb, mysql};
+
+/// Lists of the server.
+pub static COLLECTOR: Collector = Collector {
+    name: "registered",
+    cost: Cost { host_ms: 0, server_ms: 3 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact(
+            "server.plugins.missing",
+            "",
+            "plugins that INSTALL PLUGIN registered and that are not loaded: plugin, library; 20 at most",
+        ),
+        fact(
+            "server.functions.of_shells",
+            "",
+            "functions of libraries that run programs or read and write files, by their names: function, library; 20 at most",
+        ),
+        fact(
+            "server.schemas.of_folders",
+            "",
+            "folders in the data directory whose names are not those of schemas and that the server lists as such; 20 at most",
+        ),
+        fact("server.time_zones.names", "count", "names in the tables of time zones"),
+        fact(
+            "server.table_statistics.stale",
+            "",
+            "tables whose rows are ten times as many as in the statistics of their columns, and 10,000 or more: table, said, rows; 20 at most",
+        ),
+        fact(
+            "server.columns.zero_dates",
+            "",
+            "columns whose default is a date of zeros: schema, table and column; 20 at most",
+        ),
+    ],
+    run: Run::Server(run),
+};
+
+const BOTH: [crate::wording::Since; 2] = [mysql(50_500..), mariadb(50_500..)];
+
+const PLUGINS: [Wording; 1] = [(
+    "SELECT p.name, p.dl FROM mysql.plugin p WHERE LOWER(p.name) NOT IN (SELECT LOWER(i.PLUGIN_NAME) FROM information_schema.PLUGINS i) ORDER BY p.name LIMIT 20",
+    &BOTH,
+)];
+
+/// Of lib_mysqludf_sys and of the libraries that attackers leave.
+const SHELLS: [Wording; 1] = [(
+    "SELECT name, dl FROM mysql.func WHERE LOWER(name) IN ('sys_exec', 'sys_eval', 'sys_bineval', 'sys_get', 'sys_set', 'do_system', 'cmdshell', 'backshell', 'downloader', 'xpdl3', 'shell', 'open3389', 'regread') OR LOWER(dl) LIKE '%mysqludf_sys%' OR LOWER(dl) LIKE '%raptor_udf%' ORDER BY name LIMIT 20",
+    &BOTH,
+)];
+
+const FOLDERS: [Wording; 1] = [(
+    "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE '#mysql50#%' ORDER BY SCHEMA_NAME LIMIT 20",
+    &BOTH,
+)];
+
+const TIME_ZONES: [Wording; 1] = [("SELECT COUNT(*) FROM mysql.time_zone_name", &BOTH)];
+
+/// `cardinality` is what ANALYZE TABLE … PERSISTENT counted, `n_rows` what InnoDB estimates as rows change.
+const STALE: [Wording; 1] = [(
+    "SELECT CONCAT(t.db_name, '.', t.table_name), t.cardinality, i.n_rows FROM mysql.table_stats t JOIN mysql.innodb_table_stats i ON i.database_name = t.db_name AND i.table_name = t.table_name WHERE i.n_rows >= 10000 AND i.n_rows >= 10 * t.cardinality AND @@GLOBAL.use_stat_tables <> 'NEVER' ORDER BY i.n_rows DESC LIMIT 20",
+    &[mariadb(100_000..)],
+)];
+
+/// Servers with a dictionary read no file for it.
+const ZERO_DATES: [Wording; 1] = [(
+    "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, '.', COLUMN_NAME) FROM information_schema.COLUMNS WHERE COLUMN_DEFAULT LIKE '0000-00-00%' AND DATA_TYPE IN ('date', 'datetime', 'timestamp') AND TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') ORDER BY TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME LIMIT 20",
+    &[mysql(80_003..)],
+)];
+
+fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    for (id, wordings, privilege, keys) in [
+        ("server.plugins.missing", &PLUGINS[..], "SELECT on schema mysql", &["plugin", "library"][..]),
+        ("server.functions.of_shells", &SHELLS, "SELECT on schema mysql", &["function", "library"]),
+        ("server.schemas.of_folders", &FOLDERS, "SHOW DATABASES", &[]),
+        (
+            "server.table_statistics.stale",
+            &STALE,
+            "SELECT on mysql.table_stats and mysql.innodb_table_stats",
+            &["table", "said", "rows"],
+        ),
+    ] {
+        let (statement, found) = list(sql, wordings, privilege, keys);
+        readings.put(id, statement, found);
+    }
+    let (statement, names) = first_of(sql, &TIME_ZONES);
+    let names = names.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|table| count(&table.rows));
+    readings.put("server.time_zones.names", statement, names);
+    let asked = sql.dialect().is_none_or(|dialect| dialect.is(ZERO_DATES[0].1));
+    let few = if asked { few_tables(sql) } else { Ok(()) };
+    let dates = few.and_then(|()| list(sql, &ZERO_DATES, "SELECT on the tables", &[]).1);
+    readings.put("server.columns.zero_dates", ZERO_DATES[0].0, dates);
+}
+
+/// Rows as records of these keys; without keys their first cells.
+fn list(
+    sql: &mut ReadOnly<'_>,
+    wordings: &[Wording],
+    privilege: &str,
+    keys: &[&str],
+) -> (&'static str, Read<Vec<Value>>) {
+    let (statement, table) = first_of(sql, wordings);
+    let rows = table.map_err(|e| -> Missing { e.missing(privilege) });
+    (statement, rows.map(|table| table.rows.iter().filter_map(|row| record(row, keys)).collect()))
+}
+
+fn record(row: &Row, keys: &[&str]) -> Option<Value> {
+    if keys.is_empty() {
+        return row.first()?.clone().map(Value::from);
+    }
+    let cell = |key: &str, cell: &Option<String>| {
+        let text = cell.as_deref().unwrap_or_default();
+        let number = ["said", "rows"].contains(&key).then(|| text.parse::<u64>().ok()).flatten();
+        number.map_or_else(|| json!(text), |number| json!(number))
+    };
+    let pairs = keys.iter().zip(row).map(|(key, value)| ((*key).to_owned(), cell(key, value)));
+    Some(Value::Object(pairs.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_become_records_with_numbers_as_numbers() {
+        let row: Row = ["hr.staff", "2", "40000"].map(|cell| Some(cell.to_owned())).into();
+        assert_eq!(
+            record(&row, &["table", "said", "rows"]),
+            Some(json!({"table": "hr.staff", "said": 2, "rows": 40000}))
+        );
+        assert_eq!(record(&row, &[]), Some(json!("hr.staff")));
+        assert_eq!(record(&vec![None], &[]), None);
+    }
+}
