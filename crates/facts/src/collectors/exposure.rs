@@ -18,7 +18,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.exposure.keys",
             "",
-            "private keys, and files of the system tablespace, that every user of the host may read: file, mode",
+            "private keys, files of the system tablespace, and those with the password of replication (master.info), that every user of the host may read: file, mode",
         ),
         fact(
             "server.exposure.writable",
@@ -82,7 +82,7 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("server.exposure.deleted_open", folder, deleted);
 }
 
-/// Private keys, by the server's variables and by the names that servers give them, and the system tablespace.
+/// Private keys, by the server's variables and by the names that servers give them, the system tablespace, and what replication keeps.
 fn private_files(
     context: &Context,
     place: &Place<'_>,
@@ -104,7 +104,12 @@ fn private_files(
     }
     let inside = place.source.list(&format!("{}{datadir}", place.view)).unwrap_or_default();
     let is_private = |name: &&String| {
-        name.starts_with("ibdata") || name.ends_with("-key.pem") || *name == "private_key.pem"
+        // MariaDB, and MySQL before 8.0, keep the password of replication there as it is.
+        let of_replication = name.starts_with("master") && name.ends_with(".info");
+        name.starts_with("ibdata")
+            || name.ends_with("-key.pem")
+            || *name == "private_key.pem"
+            || of_replication
     };
     files.extend(inside.iter().filter(is_private).map(|name| format!("{datadir}/{name}")));
     files.sort();
