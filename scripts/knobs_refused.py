@@ -12,5 +12,6 @@ def note_refused(server, knobs, path):
         option = f"--{name.replace('_', '-')}"
         comes_up = lambda value: any(
             server.again(*([w] if w else []), f"{option}={value}")[0] for w in row.get("with", [""]))
-        knob["refused"] = [value for value in row["values"] if not comes_up(value)]
+        values = row["values"] + (row.get("mysql", []) if server.engine.startswith("mysql") else [])
+        knob["refused"] = [value for value in values if not comes_up(value)]
         server.again()

@@ -43,6 +43,11 @@ pub static COLLECTOR: Collector = Collector {
             "bytes",
             "size that the temporary tablespace may grow to, where innodb_temp_data_file_path limits it",
         ),
+        fact(
+            "server.innodb.system_limit_bytes",
+            "bytes",
+            "size that the last file of the system tablespace may grow to, where innodb_data_file_path limits it",
+        ),
         fact("server.transactions.open", "count", "transactions that are open"),
         fact("server.transactions.oldest_s", "s", "age of the oldest; 0 when none is open"),
         fact("server.transactions.most_rows_modified", "count", "rows that the largest has changed"),
@@ -88,9 +93,14 @@ fn limit_of(files: &str) -> Option<u64> {
 }
 
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let limit = context.variable("innodb_temp_data_file_path").and_then(limit_of);
-    let none = || Missing::Absent("innodb_temp_data_file_path has no limit (:max:)".to_owned());
-    readings.put("server.innodb.temporary_limit_bytes", "innodb_temp_data_file_path", limit.ok_or_else(none));
+    for (id, variable) in [
+        ("server.innodb.temporary_limit_bytes", "innodb_temp_data_file_path"),
+        ("server.innodb.system_limit_bytes", "innodb_data_file_path"),
+    ] {
+        let limit = context.variable(variable).and_then(limit_of);
+        let none = || Missing::Absent(format!("{variable} has no limit (:max:)"));
+        readings.put(id, variable, limit.ok_or_else(none));
+    }
     monitor(sql, readings);
     transactions(sql, readings);
     let (statement, found) = first_of(sql, &METRICS);

@@ -1,5 +1,7 @@
 //! Which sessions hold the row locks that others wait for.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
@@ -31,7 +33,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.metadata_locks.global",
             "",
-            "sessions that hold the global read lock (FLUSH TABLES WITH READ LOCK) and do not wait for a table themselves: session, user; 10 at most, likewise",
+            "sessions that hold the global read lock (FLUSH TABLES WITH READ LOCK), or LOCK INSTANCE FOR BACKUP, and do not wait for a table themselves: session, user, lock; 10 at most, likewise",
         ),
     ],
     run: Run::Server(run),
@@ -69,15 +71,16 @@ const BLOCKERS: [Wording; 2] = [
 /// Sessions that wait for a row lock, each once, whomever it waits for, and the longest wait.
 const WAITING: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_wait_started, NOW())), 0) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
 
+/// Locks of tables, those that are waited for first. A join of the table with itself loses rows on MySQL 8.0.12 and 9.7.4.
 const TABLES: [Wording; 1] = [(
-    "SELECT CONCAT(p.OBJECT_SCHEMA, '.', p.OBJECT_NAME), COUNT(DISTINCT p.OWNER_THREAD_ID), GROUP_CONCAT(DISTINCT t.PROCESSLIST_ID ORDER BY t.PROCESSLIST_ID) FROM performance_schema.metadata_locks p LEFT JOIN performance_schema.metadata_locks g ON g.OBJECT_TYPE = 'TABLE' AND g.OBJECT_SCHEMA = p.OBJECT_SCHEMA AND g.OBJECT_NAME = p.OBJECT_NAME AND g.LOCK_STATUS = 'GRANTED' AND g.OWNER_THREAD_ID NOT IN (SELECT w.OWNER_THREAD_ID FROM performance_schema.metadata_locks w WHERE w.LOCK_STATUS = 'PENDING') LEFT JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE p.LOCK_STATUS = 'PENDING' AND p.OBJECT_TYPE = 'TABLE' GROUP BY p.OBJECT_SCHEMA, p.OBJECT_NAME ORDER BY 2 DESC LIMIT 10",
+    "SELECT l.OBJECT_SCHEMA, l.OBJECT_NAME, l.LOCK_STATUS, l.OWNER_THREAD_ID, t.PROCESSLIST_ID FROM performance_schema.metadata_locks l JOIN performance_schema.threads t ON t.THREAD_ID = l.OWNER_THREAD_ID WHERE l.OBJECT_TYPE = 'TABLE' AND l.LOCK_STATUS IN ('GRANTED', 'PENDING') ORDER BY l.LOCK_STATUS = 'PENDING' DESC LIMIT 5000",
     &[mysql(50_703..), mariadb(100_502..)],
 )];
 
 macro_rules! holders {
     ($lock:literal) => {
         concat!(
-            "SELECT DISTINCT t.PROCESSLIST_ID, COALESCE(t.PROCESSLIST_USER, '') FROM performance_schema.metadata_locks g JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE ",
+            "SELECT DISTINCT t.PROCESSLIST_ID, COALESCE(t.PROCESSLIST_USER, ''), g.OBJECT_TYPE FROM performance_schema.metadata_locks g JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE ",
             $lock,
             " AND g.LOCK_DURATION = 'EXPLICIT' AND g.LOCK_STATUS = 'GRANTED' AND t.PROCESSLIST_ID IS NOT NULL AND COALESCE(t.PROCESSLIST_STATE, '') <> 'Waiting for table flush' LIMIT 10"
         )
@@ -86,28 +89,53 @@ macro_rules! holders {
 
 /// MariaDB's global read lock is one of its backup locks, of two kinds one after the other.
 const GLOBAL: [Wording; 2] = [
-    (holders!("g.OBJECT_TYPE = 'GLOBAL' AND g.LOCK_TYPE = 'SHARED'"), &[mysql(50_703..)]),
+    (holders!("g.OBJECT_TYPE IN ('GLOBAL', 'BACKUP LOCK') AND g.LOCK_TYPE = 'SHARED'"), &[mysql(50_703..)]),
     (
         holders!("g.OBJECT_TYPE = 'BACKUP' AND g.LOCK_TYPE IN ('BACKUP_FTWRL1', 'BACKUP_FTWRL2')"),
         &[mariadb(100_502..)],
     ),
 ];
 
+/// Tables that are waited for, with the sessions that hold a lock of them and wait for none themselves.
+fn waited_for(rows: &[Row]) -> Vec<Value> {
+    let text = |row: &Row, place: usize| row.get(place).cloned().flatten().unwrap_or_default();
+    let (pending, granted): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| text(row, 2) == "PENDING");
+    let waiting: BTreeSet<String> = pending.iter().map(|row| text(row, 3)).collect();
+    let mut tables: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    for row in pending {
+        tables.entry((text(row, 0), text(row, 1))).or_default().insert(text(row, 3));
+    }
+    let mut found: Vec<(usize, Value)> = tables
+        .into_iter()
+        .map(|((schema, table), owners)| {
+            let of_table = granted.iter().filter(|row| text(row, 0) == schema && text(row, 1) == table);
+            let holders: BTreeSet<u64> = of_table
+                .filter(|row| !waiting.contains(&text(row, 3)))
+                .filter_map(|row| text(row, 4).parse().ok())
+                .collect();
+            let holders: Vec<u64> = holders.into_iter().take(10).collect();
+            let entry =
+                json!({"table": format!("{schema}.{table}"), "waiting": owners.len(), "holders": holders});
+            (owners.len(), entry)
+        })
+        .collect();
+    found.sort_by_key(|(waiting, _)| std::cmp::Reverse(*waiting));
+    found.into_iter().take(10).map(|(_, entry)| entry).collect()
+}
+
 /// Puts who holds the metadata locks that others wait for.
 fn metadata(sql: &mut ReadOnly<'_>, readings: &Readings) {
     const FROM: &str = "performance_schema.metadata_locks";
-    let of_table = |row: &Row| {
-        let text = |place: usize| row.get(place)?.as_deref();
-        let holders = text(2).unwrap_or_default().split(',').filter_map(|id| id.parse::<u64>().ok());
-        let holders: Vec<u64> = holders.take(10).collect();
-        Some(json!({"table": text(0)?, "waiting": text(1)?.parse::<u64>().ok()?, "holders": holders}))
-    };
     let holder = |row: &Row| {
         let text = |place: usize| row.get(place)?.as_deref();
-        Some(json!({"session": text(0)?.parse::<u64>().ok()?, "user": text(1)?}))
+        let lock = match text(2)? {
+            "BACKUP LOCK" => "LOCK INSTANCE FOR BACKUP",
+            _ => "FLUSH TABLES WITH READ LOCK",
+        };
+        Some(json!({"session": text(0)?.parse::<u64>().ok()?, "user": text(1)?, "lock": lock}))
     };
     let asked = first_of(sql, &TABLES).1.map_err(|e| e.missing("SELECT on performance_schema"));
-    let found = asked.map(|table| table.rows.iter().filter_map(of_table).collect::<Vec<Value>>());
+    let found = asked.map(|table| waited_for(&table.rows));
     readings.put("server.metadata_locks.tables", FROM, found);
     let asked = first_of(sql, &GLOBAL).1.map_err(|e| e.missing("SELECT on performance_schema"));
     let found = asked.map(|table| table.rows.iter().filter_map(holder).collect::<Vec<Value>>());
@@ -171,6 +199,27 @@ fn entry(row: &Row) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn holders_of_a_table_are_those_that_wait_for_none() {
+        let row = |cells: [&str; 5]| -> Row { cells.map(|cell| Some(cell.to_owned())).to_vec() };
+        let rows = [
+            row(["shop", "customers", "PENDING", "52", "18"]),
+            row(["shop", "customers", "PENDING", "53", "19"]),
+            row(["shop", "bills", "PENDING", "54", "20"]),
+            row(["shop", "customers", "GRANTED", "51", "17"]),
+            row(["shop", "customers", "GRANTED", "52", "18"]),
+            row(["shop", "other", "GRANTED", "60", "26"]),
+        ];
+        assert_eq!(
+            waited_for(&rows),
+            [
+                json!({"table": "shop.customers", "waiting": 2, "holders": [17]}),
+                json!({"table": "shop.bills", "waiting": 1, "holders": []}),
+            ]
+        );
+        assert!(waited_for(&rows[3..]).is_empty());
+    }
 
     #[test]
     fn sessions_that_wait_themselves_are_not_named_as_those_that_hold_the_locks() {

@@ -37,6 +37,17 @@ const DICTIONARY: [Wording; 2] = [
 /// The sources of tables without a primary key, for servers with many tables.
 const INDEX_STATISTICS: &str = "mysql.innodb_index_stats";
 
+/// Sequences are tables of one row, and can have no key.
+const SEQUENCES: [Wording; 1] = [(
+    "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_TYPE = 'SEQUENCE' LIMIT 5000",
+    &[mariadb(100_300..)],
+)];
+
+fn sequences(sql: &mut ReadOnly<'_>) -> BTreeSet<String> {
+    let rows = first_of(sql, &SEQUENCES).1.map_or_else(|_| Vec::new(), |table| table.rows);
+    rows.into_iter().flatten().flatten().collect()
+}
+
 /// Time that the dictionary is given: 1,000 tables take MySQL 9.7 some 10 ms.
 const LONGEST: Duration = Duration::from_secs(1);
 
@@ -67,7 +78,15 @@ pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, readings: &Readings) {
             Some(format!("{}.{}", of_file_name(schema), of_file_name(&without_partition(table))))
         };
         let found = found.map_err(|e| e.missing("PROCESS"));
-        (asked, found.map(|table| table.rows.into_iter().filter_map(names).collect()))
+        let mut found: Read<Vec<String>> =
+            found.map(|table| table.rows.into_iter().filter_map(names).collect());
+        if let Ok(tables) = &mut found
+            && !tables.is_empty()
+        {
+            let sequences = sequences(sql);
+            tables.retain(|table| !sequences.contains(table));
+        }
+        (asked, found)
     };
     put(asked, found, readings);
 }
