@@ -8,7 +8,7 @@ use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row};
+use crate::sql::{ReadOnly, Row, SqlError};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// Row locks that are waited for.
@@ -71,11 +71,19 @@ const BLOCKERS: [Wording; 2] = [
 /// Sessions that wait for a row lock, each once, whomever it waits for, and the longest wait.
 const WAITING: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_wait_started, NOW())), 0) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
 
-/// Locks of tables, those that are waited for first. A join of the table with itself loses rows on MySQL 8.0.12 and 9.7.4.
-const TABLES: [Wording; 1] = [(
-    "SELECT l.OBJECT_SCHEMA, l.OBJECT_NAME, l.LOCK_STATUS, l.OWNER_THREAD_ID, t.PROCESSLIST_ID FROM performance_schema.metadata_locks l JOIN performance_schema.threads t ON t.THREAD_ID = l.OWNER_THREAD_ID WHERE l.OBJECT_TYPE = 'TABLE' AND l.LOCK_STATUS IN ('GRANTED', 'PENDING') ORDER BY l.LOCK_STATUS = 'PENDING' DESC LIMIT 5000",
-    &[mysql(50_703..), mariadb(100_502..)],
-)];
+/// Locks of tables. The statements sort and group nothing: MySQL 8.0.12 then loses rows of this table.
+macro_rules! of_tables {
+    ($status:literal, $most:literal) => {
+        concat!(
+            "SELECT l.OBJECT_SCHEMA, l.OBJECT_NAME, l.LOCK_STATUS, l.OWNER_THREAD_ID, t.PROCESSLIST_ID FROM performance_schema.metadata_locks l JOIN performance_schema.threads t ON t.THREAD_ID = l.OWNER_THREAD_ID WHERE l.OBJECT_TYPE = 'TABLE' AND l.LOCK_STATUS = '",
+            $status,
+            "' LIMIT ",
+            $most
+        )
+    };
+}
+const PENDING: [Wording; 1] = [(of_tables!("PENDING", "1000"), &[mysql(50_703..), mariadb(100_502..)])];
+const GRANTED: [Wording; 1] = [(of_tables!("GRANTED", "10000"), &[mysql(50_703..), mariadb(100_502..)])];
 
 macro_rules! holders {
     ($lock:literal) => {
@@ -134,8 +142,14 @@ fn metadata(sql: &mut ReadOnly<'_>, readings: &Readings) {
         };
         Some(json!({"session": text(0)?.parse::<u64>().ok()?, "user": text(1)?, "lock": lock}))
     };
-    let asked = first_of(sql, &TABLES).1.map_err(|e| e.missing("SELECT on performance_schema"));
-    let found = asked.map(|table| waited_for(&table.rows));
+    let refused = |e: SqlError| e.missing("SELECT on performance_schema");
+    let mut found = first_of(sql, &PENDING).1.map(|table| table.rows).map_err(refused);
+    if let Ok(rows) = &mut found
+        && !rows.is_empty()
+    {
+        rows.extend(first_of(sql, &GRANTED).1.map_or_else(|_| Vec::new(), |table| table.rows));
+    }
+    let found = found.map(|rows| waited_for(&rows));
     readings.put("server.metadata_locks.tables", FROM, found);
     let asked = first_of(sql, &GLOBAL).1.map_err(|e| e.missing("SELECT on performance_schema"));
     let found = asked.map(|table| table.rows.iter().filter_map(holder).collect::<Vec<Value>>());
