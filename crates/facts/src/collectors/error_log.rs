@@ -25,7 +25,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.error_log.KIND.count",
             "count",
-            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, event, long_undo",
+            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, event, long_undo, init_connect",
         ),
         fact(
             "server.error_log.KIND.last_age_s",
@@ -54,7 +54,7 @@ struct Kind {
 /// A connection for which there is no thread, as by a limit of processes, ends with a text of memory too (MariaDB).
 const NO_THREAD: &str = "Aborted connection";
 
-const KINDS: [Kind; 19] = [
+const KINDS: [Kind; 20] = [
     Kind { name: "crash", texts: &["got signal ", "got exception 0x"], errors_only: false },
     Kind { name: "recovery", texts: &["Starting crash recovery"], errors_only: false },
     Kind {
@@ -143,12 +143,13 @@ const KINDS: [Kind; 19] = [
     },
     Kind { name: "host_name", texts: &["could not be resolved", "Hostname '"], errors_only: false },
     Kind { name: "event", texts: &["Event Scheduler: ["], errors_only: true },
+    Kind { name: "init_connect", texts: &["init_connect command failed"], errors_only: false },
     Kind { name: "long_undo", texts: &["Difficult to find free blocks"], errors_only: false },
 ];
 
 /// MySQL keeps what it read of the log at its start, and what came since, in a ring in memory.
 const TABLE: [Wording; 1] = [(
-    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' ORDER BY LOGGED DESC LIMIT 5000",
+    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' OR DATA LIKE '%init_connect command failed%' ORDER BY LOGGED DESC LIMIT 5000",
     &[mysql(80_022..)],
 )];
 
