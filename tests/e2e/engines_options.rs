@@ -45,7 +45,7 @@ const LINES: [&str; 34] = [
     "character_set_server = utf8",
     "character-set-server = utf-8",
     "collation_server = utf8mb4_uca1400_ai_ci",
-    "default_storage_engine = TokuDB",
+    "default_storage_engine = BDB",
     "innodb_flush_method = ALL_O_DIRECT",
     "authentication_policy = mysql_native_password",
 ];

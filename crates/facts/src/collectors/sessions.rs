@@ -117,6 +117,9 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
+/// Sessions: id, user, host, schema, command, time, state and the first letters of the statement.
+const LIST: &str = "SHOW PROCESSLIST";
+
 /// MySQL 8 shows a replica's applier threads as statements of `system user` that run for as long as nothing arrives.
 const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute') AND USER NOT IN ('system user', 'event_scheduler'), TIME, 0)), 0), SUM(STATE LIKE 'Waiting for % metadata lock'), COALESCE(MAX(IF(STATE LIKE 'Waiting for % metadata lock', TIME, 0)), 0), SUM(USER <> 'event_scheduler' AND STATE IN ('Waiting for global read lock', 'Waiting for commit lock', 'Waiting for backup lock', 'Waiting for table flush', 'Waiting for table level lock')), COALESCE(MAX(IF(USER NOT IN ('event_scheduler', 'system user') AND STATE IN ('Waiting for global read lock', 'Waiting for commit lock', 'Waiting for backup lock', 'Waiting for table flush', 'Waiting for table level lock'), TIME, 0)), 0), SUM(INFO LIKE 'SELECT /*!40001 SQL_NO_CACHE */%') FROM information_schema.PROCESSLIST";
 const PLUGINS: &str =
@@ -229,7 +232,14 @@ fn one_row(sql: &mut ReadOnly<'_>, statement: &str, privilege: &str) -> Read<Row
 fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
     // Without PROCESS the server shows only our own sessions, so the count would be wrong rather than missing.
     let may_see = sees_all_sessions(sql);
-    let row = may_see.and_then(|()| one_row(sql, SESSIONS, "PROCESS"));
+    let row = may_see.and_then(|()| match one_row(sql, SESSIONS, "PROCESS") {
+        // MariaDB answers from a table on disk, for which a full or missing tmpdir has no room; the list itself needs none.
+        Err(Missing::Error(why)) => {
+            let rows = sql.rows(LIST).map_err(|_| Missing::Error(why))?;
+            Ok(summed(&rows))
+        }
+        row => row,
+    });
     let ids = [
         "total",
         "sleeping",
@@ -244,6 +254,43 @@ fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
     for (place, id) in ids.iter().enumerate() {
         readings.put(&format!("server.sessions.{id}"), SESSIONS, count(&row, place));
     }
+}
+
+/// States of a session that waits for a lock of the server or of a whole table.
+const GLOBAL_WAITS: [&str; 5] = [
+    "Waiting for global read lock",
+    "Waiting for commit lock",
+    "Waiting for backup lock",
+    "Waiting for table flush",
+    "Waiting for table level lock",
+];
+
+/// The figures of [`SESSIONS`] from the list of sessions.
+fn summed(rows: &[Row]) -> Row {
+    let text = |row: &Row, place: usize| row.get(place).cloned().flatten().unwrap_or_default();
+    let time = |row: &Row| text(row, 5).parse::<i64>().unwrap_or(0).max(0);
+    let background = |row: &Row| ["system user", "event_scheduler"].contains(&text(row, 1).as_str());
+    let statement = |row: &Row| ["Query", "Execute"].contains(&text(row, 4).as_str()) && !background(row);
+    let metadata =
+        |row: &Row| text(row, 6).starts_with("Waiting for ") && text(row, 6).ends_with(" metadata lock");
+    let global =
+        |row: &Row| text(row, 1) != "event_scheduler" && GLOBAL_WAITS.contains(&text(row, 6).as_str());
+    let count = |is: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| is(row)).count().to_string();
+    let longest = |is: &dyn Fn(&Row) -> bool| {
+        rows.iter().filter(|row| is(row)).map(time).max().unwrap_or(0).to_string()
+    };
+    let figures = [
+        rows.len().to_string(),
+        count(&|row| text(row, 4) == "Sleep"),
+        count(&|row| text(row, 4).starts_with("Binlog Dump")),
+        longest(&statement),
+        count(&metadata),
+        longest(&metadata),
+        count(&global),
+        longest(&|row| global(row) && !background(row)),
+        count(&|row| text(row, 7).starts_with("SELECT /*!40001 SQL_NO_CACHE */")),
+    ];
+    figures.into_iter().map(Some).collect()
 }
 
 fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {
@@ -357,5 +404,28 @@ fn origins(sql: &mut ReadOnly<'_>, readings: &Readings) {
                 Ok::<Value, Missing>(typed(&name, default)),
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_sessions_gives_the_figures_of_the_statement() {
+        let row = |user: &str, command: &str, time: &str, state: &str, info: &str| -> Row {
+            ["7", user, "h", "", command, time, state, info].map(|cell| Some(cell.to_owned())).to_vec()
+        };
+        let rows = [
+            row("app", "Sleep", "100", "", ""),
+            row("app", "Query", "40", "Waiting for backup lock", "INSERT"),
+            row("app", "Query", "9", "Waiting for table metadata lock", "SELECT 1"),
+            row("event_scheduler", "Daemon", "900", "Waiting for backup lock", ""),
+            row("system user", "Query", "800", "Waiting for global read lock", ""),
+            row("repl", "Binlog Dump", "5", "", ""),
+            row("dump", "Query", "-1", "", "SELECT /*!40001 SQL_NO_CACHE */ * FROM t"),
+        ];
+        let figures: Vec<String> = summed(&rows).into_iter().flatten().collect();
+        assert_eq!(figures, ["7", "1", "1", "40", "1", "9", "2", "40", "1"]);
     }
 }

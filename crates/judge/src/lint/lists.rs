@@ -20,9 +20,15 @@ pub const ADDING: [&str; 15] = [
 ];
 
 /// Prefixes of options that belong to plugins and components which not every server contains.
-pub const OF_PLUGINS: [&str; 44] = [
+pub const OF_PLUGINS: [&str; 50] = [
     "audit_",
-    "authentication_",
+    "authentication_fido_",
+    "authentication_kerberos_",
+    "authentication_ldap_",
+    "authentication_oci_",
+    "authentication_openid_",
+    "authentication_webauthn_",
+    "authentication_windows_",
     "aws_key_management_",
     "binlog_backup_",
     "clone_",

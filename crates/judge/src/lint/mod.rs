@@ -4,6 +4,7 @@
 //! come from servers ([`crate::knobs`]); each finding names the file and the line.
 
 mod check;
+mod collation;
 mod files;
 mod linter;
 mod lists;
@@ -42,6 +43,7 @@ pub fn lint(facts: &FactSet, knobs: &Knobs, target: &Target) -> Vec<Finding> {
         linter.option(written);
     }
     linter.duplicates();
+    linter.collation();
     linter.in_force();
     report.findings(all.len(), server)
 }

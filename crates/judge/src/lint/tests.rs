@@ -481,3 +481,19 @@ fn what_remedies_override_in_the_same_file_is_for_information() {
         assert_eq!(found.severity, severity);
     }
 }
+
+#[test]
+fn a_collation_of_another_character_set_stops_the_server() {
+    for (lines, target, stops) in [
+        (&["collation_server = utf8mb4_unicode_ci"][..], "mariadb-10.11.19", true),
+        (&["collation_server = utf8mb4_unicode_ci"], "mysql-8.0.12", false),
+        (&["character-set-server = utf8mb4", "collation-server = utf8mb4_bin"], "mariadb-10.11.19", false),
+        (&["character_set_server = utf8", "collation_server = utf8_bin"], "mariadb-10.5.23", false),
+        (&["collation_server = utf8mb4_bin", "character_set_server = latin1"], "mysql-8.0.12", true),
+        // The default of a release that nobody asked is not known.
+        (&["collation_server = utf8mb4_bin"], "mariadb-11.6.2", false),
+    ] {
+        let told = ids(lines, target).iter().any(|id| id == "option-value/collation_server");
+        assert_eq!(told, stops, "{lines:?} {target}");
+    }
+}
