@@ -8,7 +8,7 @@ use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError, quoted};
 use crate::table_files::of_file_name;
-use crate::wording::{Wording, first_of, mariadb, mysql};
+use crate::wording::{Since, Wording, first_of, mariadb, mysql};
 
 /// Queries for the indexes that InnoDB makes for tables without a usable key, from its dictionary.
 const UNKEYED: [Wording; 2] = [
@@ -37,15 +37,32 @@ const DICTIONARY: [Wording; 2] = [
 /// The sources of tables without a primary key, for servers with many tables.
 const INDEX_STATISTICS: &str = "mysql.innodb_index_stats";
 
-/// Sequences are tables of one row, and can have no key.
-const SEQUENCES: [Wording; 1] = [(
-    "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_TYPE = 'SEQUENCE' LIMIT 5000",
-    &[mariadb(100_300..)],
-)];
+/// Servers that have sequences, which are tables of one row and can have no key.
+const WITH_SEQUENCES: [Since; 1] = [mariadb(100_300..)];
 
-fn sequences(sql: &mut ReadOnly<'_>) -> BTreeSet<String> {
-    let rows = first_of(sql, &SEQUENCES).1.map_or_else(|_| Vec::new(), |table| table.rows);
-    rows.into_iter().flatten().flatten().collect()
+/// Tables that are looked at whether they are sequences: the type of one is read from its file, of all from 1,000 files.
+const MOST_LOOKED_AT: usize = 50;
+
+/// Takes sequences out of the first tables of a list.
+fn without_sequences(sql: &mut ReadOnly<'_>, tables: BTreeSet<(String, String)>) -> Vec<String> {
+    let asked = sql.dialect().is_some_and(|dialect| dialect.is(&WITH_SEQUENCES));
+    let mut kept = Vec::new();
+    for (number, (schema, table)) in tables.into_iter().enumerate() {
+        let name = format!("{schema}.{table}");
+        if asked && number < MOST_LOOKED_AT && is_users(&name) && is_sequence(sql, &schema, &table) {
+            continue;
+        }
+        kept.push(name);
+    }
+    kept
+}
+
+fn is_sequence(sql: &mut ReadOnly<'_>, schema: &str, table: &str) -> bool {
+    let (Some(schema), Some(table)) = (quoted(schema), quoted(table)) else { return false };
+    let statement = format!(
+        "SELECT TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}"
+    );
+    sql.rows(&statement).is_ok_and(|rows| rows.first().is_some_and(|row| text(row, 0) == "SEQUENCE"))
 }
 
 /// Time that the dictionary is given: 1,000 tables take MySQL 9.7 some 10 ms.
@@ -75,17 +92,13 @@ pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, readings: &Readings) {
         let names = |row: Row| {
             let name = row.into_iter().next().flatten()?;
             let (schema, table) = name.split_once('/')?;
-            Some(format!("{}.{}", of_file_name(schema), of_file_name(&without_partition(table))))
+            Some((of_file_name(schema), of_file_name(&without_partition(table))))
         };
         let found = found.map_err(|e| e.missing("PROCESS"));
-        let mut found: Read<Vec<String>> =
-            found.map(|table| table.rows.into_iter().filter_map(names).collect());
-        if let Ok(tables) = &mut found
-            && !tables.is_empty()
-        {
-            let sequences = sequences(sql);
-            tables.retain(|table| !sequences.contains(table));
-        }
+        let found = found.map(|table| {
+            let tables = table.rows.into_iter().filter_map(names).collect();
+            without_sequences(sql, tables)
+        });
         (asked, found)
     };
     put(asked, found, readings);
