@@ -86,8 +86,8 @@ fn fileio_ends_as_in_sysbench() {
             (ended.status, comparable(shown, &ended.stdout), comparable(shown, &ended.stderr))
         };
         // A machine that stands still for a second takes the report of that second from one of the two. A difference
-        // between the programs comes each time; only a run can be repeated without changing what comes after it.
-        let attempts = if line.ends_with(" run") { 3 } else { 1 };
+        // between the programs comes each time. All other lines are compared once.
+        let attempts = if line.contains("--report-") { 3 } else { 1 };
         let ended: Vec<_> = (0..attempts).map(|_| end()).take_while(|[a, b]| view(a) != view(b)).collect();
         if ended.len() == attempts {
             different.push(format!("{line}\n{ended:#?}"));

@@ -1,6 +1,5 @@
 //! Accounts with privileges over everything, and the certificate that clients are shown.
 
-use serde_json::Value;
 use time::macros::format_description;
 use time::{OffsetDateTime, PrimitiveDateTime};
 
@@ -132,18 +131,15 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         ("server.accounts.replication_expires", &REPLICATION_EXPIRES),
     ] {
         let (_, table) = first_of(sql, wordings);
-        let names = table
-            .map(|t| t.rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
-            .map_err(|e| e.missing("SELECT on schema mysql"));
+        let names =
+            table.map(|t| super::counted::names(t.rows)).map_err(|e| e.missing("SELECT on schema mysql"));
         readings.put(id, "mysql.user", names);
     }
     for (id, statement) in
         [("server.accounts.over_system", OVER_SYSTEM), ("server.accounts.reads_system", READS_SYSTEM)]
     {
-        let names = sql
-            .rows(statement)
-            .map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
-            .map_err(|e| e.missing("SELECT on schema mysql"));
+        let names =
+            sql.rows(statement).map(super::counted::names).map_err(|e| e.missing("SELECT on schema mysql"));
         readings.put(id, "mysql.db", names);
     }
     readings.put("server.accounts.common_password", "the accounts' hashes", passwords::common(sql));

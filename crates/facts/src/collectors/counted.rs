@@ -1,4 +1,4 @@
-//! Numbers that decide what else is asked for.
+//! Rows that are counts or names; numbers that decide what else is asked for.
 
 use serde_json::Value;
 
@@ -32,4 +32,9 @@ pub(super) fn count(rows: &[Row]) -> Read<Value> {
     let text = rows.first().and_then(|row| row.first()).cloned().flatten().unwrap_or_default();
     let number = text.parse::<u64>();
     number.map(Value::from).map_err(|_| Missing::Error(format!("expected a number, found {text:?}")))
+}
+
+/// The texts of all cells: names, where a statement gives one column.
+pub(super) fn names(rows: Vec<Row>) -> Vec<Value> {
+    rows.into_iter().flatten().flatten().map(Value::from).collect()
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::counted::few_tables;
+use crate::collectors::counted::{few_tables, names};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Read;
@@ -77,9 +77,7 @@ const LISTED: f64 = 0.5;
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &NOT_ENFORCED);
-    let names = table
-        .map(|t| t.rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
-        .map_err(|e| e.missing("SELECT on the tables"));
+    let names = table.map(|table| names(table.rows)).map_err(|e| e.missing("SELECT on the tables"));
     readings.put("server.checks.not_enforced", statement, names);
     readings.put("server.foreign_keys.orphaned", "InnoDB's dictionary", orphaned(sql));
     readings.put("server.sequences.filling", "the sequences", sequences(sql));
@@ -88,10 +86,16 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
 /// Foreign keys whose table was dropped with foreign_key_checks off.
 fn orphaned(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
     few_tables(sql)?;
-    let rows = first_of(sql, &ORPHANED).1.map_err(|e| e.missing("PROCESS, and SELECT on all tables"))?.rows;
+    let (statement, table) = first_of(sql, &ORPHANED);
+    let rows = table.map_err(|e| e.missing("PROCESS, and SELECT on all tables"))?.rows;
+    // InnoDB names tables as their files, the dictionary as they are called.
+    let as_files = statement.contains("INNODB_SYS_FOREIGN");
     let name = |name: &str| {
         let (schema, table) = name.split_once('/').unwrap_or(("", name));
-        format!("{}.{}", of_file_name(schema), of_file_name(table))
+        match as_files {
+            true => format!("{}.{}", of_file_name(schema), of_file_name(table)),
+            false => format!("{schema}.{table}"),
+        }
     };
     let entry = |row: &Row| {
         let text = |place: usize| row.get(place)?.as_deref();

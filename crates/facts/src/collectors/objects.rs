@@ -254,8 +254,7 @@ fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
     counts.iter().for_each(|(id, statement)| put_count(sql, id, statement, readings));
     for (id, statement) in lists {
         let rows = sql.rows(statement).map_err(|e| e.missing("EVENT"));
-        let names =
-            rows.map(|rows| rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>());
+        let names = rows.map(super::counted::names);
         readings.put(id, "information_schema.EVENTS", names);
     }
 }

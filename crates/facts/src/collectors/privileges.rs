@@ -211,7 +211,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     ] {
         let (_, table) = first_of(sql, wordings);
         let names = table
-            .map(|table| table.rows.into_iter().flatten().flatten().map(Value::from).collect::<Vec<Value>>())
+            .map(|table| super::counted::names(table.rows))
             .map_err(|e| e.missing("SELECT on schema mysql"));
         readings.put(id, "the tables of accounts", names);
     }

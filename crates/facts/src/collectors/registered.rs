@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::counted::{count, few_tables};
+use crate::collectors::counted::{count, few_tables, names};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
@@ -95,16 +95,16 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         let (statement, found) = list(sql, wordings, privilege, keys);
         readings.put(id, statement, found);
     }
-    let (statement, names) = first_of(sql, &TIME_ZONES);
-    let names = names.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|table| count(&table.rows));
-    readings.put("server.time_zones.names", statement, names);
+    let (statement, zones) = first_of(sql, &TIME_ZONES);
+    let zones = zones.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|table| count(&table.rows));
+    readings.put("server.time_zones.names", statement, zones);
     let asked = sql.dialect().is_none_or(|dialect| dialect.is(ZERO_DATES[0].1));
     let few = if asked { few_tables(sql) } else { Ok(()) };
     let dates = few.and_then(|()| list(sql, &ZERO_DATES, "SELECT on the tables", &[]).1);
     readings.put("server.columns.zero_dates", ZERO_DATES[0].0, dates);
 }
 
-/// Rows as records of these keys; without keys their first cells.
+/// Rows as records of these keys; without keys as names.
 fn list(
     sql: &mut ReadOnly<'_>,
     wordings: &[Wording],
@@ -113,20 +113,21 @@ fn list(
 ) -> (&'static str, Read<Vec<Value>>) {
     let (statement, table) = first_of(sql, wordings);
     let rows = table.map_err(|e| -> Missing { e.missing(privilege) });
-    (statement, rows.map(|table| table.rows.iter().filter_map(|row| record(row, keys)).collect()))
+    let listed = rows.map(|table| match keys {
+        [] => names(table.rows),
+        keys => table.rows.iter().map(|row| record(row, keys)).collect(),
+    });
+    (statement, listed)
 }
 
-fn record(row: &Row, keys: &[&str]) -> Option<Value> {
-    if keys.is_empty() {
-        return row.first()?.clone().map(Value::from);
-    }
+fn record(row: &Row, keys: &[&str]) -> Value {
     let cell = |key: &str, cell: &Option<String>| {
         let text = cell.as_deref().unwrap_or_default();
         let number = ["said", "rows"].contains(&key).then(|| text.parse::<u64>().ok()).flatten();
         number.map_or_else(|| json!(text), |number| json!(number))
     };
     let pairs = keys.iter().zip(row).map(|(key, value)| ((*key).to_owned(), cell(key, value)));
-    Some(Value::Object(pairs.collect()))
+    Value::Object(pairs.collect())
 }
 
 #[cfg(test)]
@@ -138,9 +139,8 @@ mod tests {
         let row: Row = ["hr.staff", "2", "40000"].map(|cell| Some(cell.to_owned())).into();
         assert_eq!(
             record(&row, &["table", "said", "rows"]),
-            Some(json!({"table": "hr.staff", "said": 2, "rows": 40000}))
+            json!({"table": "hr.staff", "said": 2, "rows": 40000})
         );
-        assert_eq!(record(&row, &[]), Some(json!("hr.staff")));
-        assert_eq!(record(&vec![None], &[]), None);
+        assert_eq!(names(vec![vec![Some("hr.staff".to_owned())], vec![None]]), [json!("hr.staff")]);
     }
 }

@@ -62,9 +62,7 @@ impl Linter<'_> {
     /// Options of servers in groups of clients, told once a group.
     fn misplaced(&mut self) {
         let mut groups: indexmap::IndexMap<(String, String), (u64, Vec<String>)> = indexmap::IndexMap::new();
-        let names = written::lines(self.facts, "server.options.misplaced", "name");
-        let of_groups = written::lines(self.facts, "server.options.misplaced", "group");
-        for ((file, line, name, _), (_, _, group, _)) in names.into_iter().zip(of_groups) {
+        for (file, line, group, name) in written::misplaced(self.facts) {
             let (_, listed) = groups.entry((file, group)).or_insert((line, Vec::new()));
             if !listed.contains(&name) {
                 listed.push(name);

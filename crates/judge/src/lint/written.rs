@@ -131,6 +131,15 @@ pub fn lines(facts: &FactSet, id: &str, key: &str) -> Vec<(String, u64, String, 
     list(facts, id).iter().filter_map(one).collect()
 }
 
+/// Options of servers in groups of clients: file, line, group and name.
+pub fn misplaced(facts: &FactSet) -> Vec<(String, u64, String, String)> {
+    let one = |value: &Value| {
+        let line = value.get("line").and_then(Value::as_u64).unwrap_or(0);
+        Some((text(value, "file")?, line, text(value, "group")?, text(value, "name")?))
+    };
+    list(facts, "server.options.misplaced").iter().filter_map(one).collect()
+}
+
 /// A file that was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotRead {
