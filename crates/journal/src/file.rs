@@ -146,8 +146,7 @@ impl Journal {
     /// # Errors
     /// The journal cannot be written.
     pub fn note_along(&self, id: u64, values: Vec<(String, String)>) -> Result<(), JournalError> {
-        let line = Line::Along { id, values, at: now() };
-        self.update(|_| Ok(((), vec![line])))
+        self.append_about(&[id], Line::Along { id, values, at: now() })
     }
 
     /// Marks changes as kept: they stay until the user runs `until`.
@@ -155,8 +154,7 @@ impl Journal {
     /// # Errors
     /// The journal cannot be written.
     pub fn keep(&self, ids: &[u64], until: &str) -> Result<(), JournalError> {
-        let line = Line::Kept { ids: ids.to_vec(), until: until.to_owned(), at: now() };
-        self.update(|_| Ok(((), vec![line])))
+        self.append_about(ids, Line::Kept { ids: ids.to_vec(), until: until.to_owned(), at: now() })
     }
 
     /// Makes this command the owner of the changes that `wanted` chooses, all or none, and returns them, oldest first.
@@ -222,8 +220,27 @@ impl Journal {
     /// The journal cannot be written; the change stays listed, and `host restore` finds nothing left to do.
     pub fn close(&self, id: u64, how: Closing, why: &str) -> Result<(), JournalError> {
         tracing::debug!(id, ?how, why, "journal entry closed");
-        let line = Line::Closed { id, how, why: why.to_owned(), at: now() };
-        self.update(|_| Ok(((), vec![line])))
+        self.append_about(&[id], Line::Closed { id, how, why: why.to_owned(), at: now() })
+    }
+
+    /// Keeps every other use of this journal waiting until this process ends, if no change is in force that `ours`
+    /// chooses. Gives whether that is so. A process that ends while other threads of it still use the journal leaves
+    /// no half of their work in the file.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn seal(&self, ours: impl Fn(&Open) -> bool) -> Result<bool, JournalError> {
+        let file = match OpenOptions::new().read(true).write(true).open(&self.path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(e) => return Err(JournalError::io("open", &self.path, e)),
+        };
+        let mut file = self.lock(file, true)?;
+        let sealed = !self.load(&mut file)?.open.iter().any(ours);
+        if sealed {
+            std::mem::forget(file);
+        }
+        Ok(sealed)
     }
 
     /// Empties a journal that contains NUL bytes only, so that lost changes can be recorded again.
@@ -253,6 +270,14 @@ impl Journal {
             Some(how) => self.close(id, how, &outcome.why),
             None => Ok(()),
         }
+    }
+
+    /// Appends a line about changes, if one of them is in force: two threads that restore the same change both close it.
+    fn append_about(&self, ids: &[u64], line: Line) -> Result<(), JournalError> {
+        self.update(|replay| {
+            let in_force = replay.open.iter().any(|open| ids.contains(&open.entry.id));
+            Ok(((), in_force.then_some(line).into_iter().collect()))
+        })
     }
 
     /// Reads, decides and appends under one exclusive lock.

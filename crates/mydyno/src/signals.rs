@@ -77,7 +77,7 @@ pub fn wait_for_cleanup() {
 }
 
 /// Restores all changes of this process. Other threads may make changes meanwhile, so the journal is read again until
-/// it contains none.
+/// it contains none, and is then sealed, since another thread may be about to write to it.
 fn put_back() {
     let begin = Instant::now();
     while begin.elapsed() < LONGEST_CLEANUP {
@@ -103,10 +103,10 @@ fn put_back_once() -> Result<Round, HostError> {
     let Some(host) = Host::find("interrupted")? else { return Ok(Round::Done) };
     let own = &host.lease.identity().process;
     let is_own = |open: &Open| open.kept_until.is_none() && open.lease.process == *own;
-    let open: Vec<Open> = host.journal.read()?.open.into_iter().filter(is_own).collect();
-    if open.is_empty() {
+    if host.journal.seal(is_own)? {
         return Ok(Round::Done);
     }
+    let open: Vec<Open> = host.journal.read()?.open.into_iter().filter(is_own).collect();
     let outcomes = restore::put_back(&host.journal, host.machine(), &open, &PrivateServers)?;
     let failed = outcomes.iter().any(|(_, outcome)| outcome.state == RestoreState::Failed);
     Ok(if failed { Round::Failed } else { Round::Again })

@@ -44,9 +44,28 @@ fn a_number_is_not_used_again_after_the_file_was_emptied() {
     assert_eq!(f.journal_bytes(), b"");
     let b = f.journal.record(&f.lease, "test", folder("b")).unwrap();
     assert!(b > a);
-    // Somebody who was slow closes what was closed already.
+    // Somebody who was slow speaks of what was closed already: that writes nothing that a crash could leave behind.
+    let before = f.journal_bytes();
     f.journal.close(a, Closing::Restored, "done").unwrap();
+    f.journal.keep(&[a], "mydyno x").unwrap();
+    f.journal.note_along(a, vec![]).unwrap();
+    assert_eq!(f.journal_bytes(), before);
     assert_eq!(ids(&f.journal.read().unwrap()), [b]);
+}
+
+#[test]
+fn a_sealed_journal_waits_for_the_end_of_its_process() {
+    let f = fixture();
+    assert!(f.journal.seal(|_| true).unwrap(), "there is no file yet");
+    let a = f.journal.record(&f.lease, "test", folder("a")).unwrap();
+    assert!(!f.journal.seal(|open| open.entry.id == a).unwrap());
+    // One that is not sealed goes on.
+    f.journal.close(a, Closing::Restored, "done").unwrap();
+    assert!(f.journal.seal(|_| true).unwrap());
+    let file = fs::File::open(f.journal.path()).unwrap();
+    assert!(!mydyno_linux::calls::files::try_lock(&file, false).unwrap(), "another use has to wait");
+    // So would the fixture, which cleans up in this process.
+    fs::remove_file(f.journal.path()).unwrap();
 }
 
 #[test]
