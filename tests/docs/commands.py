@@ -31,7 +31,7 @@ LEFT_OUT = [
     ("mydyno server cli try -- --table", "opens a session at a terminal"),
     ("mydyno runs export 1 -o candidate-a", "runs of two hosts: the test runs::"),
     ("mydyno runs import candidate-a", "runs of two hosts: the test runs::"),
-    ("mydyno compare kernel-6.1-a", "runs of two kernels, which one host does not make"),
+    ("mydyno compare kernel-6.1-a", "runs of two kernels: the test bench:: compares four of one"),
     ("mydyno watch --black-box", "runs until it is ended: the test observe::"),
     ("mydyno watch --mark", "needs a black box that runs: the test observe::"),
     ("mydyno watch --budget", "needs events of the kernel: the test observe::"),

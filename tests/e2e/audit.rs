@@ -340,3 +340,18 @@ fn the_claims_that_are_shipped_pass_their_own_examination() {
     assert!(stdout.contains("memory/swappiness.toml: host/swappiness.toml has the same id"), "{stdout}");
     assert!(stdout.contains("2 claims, 1 with mistakes"), "{stdout}");
 }
+
+#[test]
+fn a_folder_of_more_claims_than_anybody_writes_is_refused() {
+    let home = Home::new();
+    let area = home.path().join("own/server");
+    fs::create_dir_all(&area).unwrap();
+    for number in 0..=2_000 {
+        fs::write(area.join(format!("c{number}.toml")), "").unwrap();
+    }
+    let own = home.path().join("own");
+    for args in [["claims", "--check"], ["claims", "--claims"]] {
+        let reported = home.fails(2, &[args[0], args[1], own.to_str().unwrap()]);
+        assert!(reported.contains("at most 2000 files"), "{reported}");
+    }
+}

@@ -16,6 +16,10 @@ use crate::ui::Ui;
 
 /// Largest claim file in bytes; the text of one is limited to 256 KiB.
 const LARGEST_FILE: u64 = 1 << 20;
+/// Most claims of a folder, several times those of the program. Each takes about 15 KB of memory.
+const MOST_FILES: usize = 2_000;
+/// Most bytes of a folder's claims.
+const MOST_BYTES: usize = 4 << 20;
 
 /// Options of `mydyno claims`.
 #[derive(Debug, clap::Args)]
@@ -89,11 +93,20 @@ fn files(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
         read.map(|e| e.map(|e| e.path()).map_err(|e| failed(path, e))).collect()
     };
     let mut found = BTreeMap::new();
+    let mut bytes = 0;
     for area in entries(folder)?.into_iter().filter(|p| p.is_dir()) {
         for path in entries(&area)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "toml")) {
             let text = mydyno_facts::read_regular(&path, LARGEST_FILE).map_err(|e| failed(&path, e))?;
             let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+            bytes += text.len();
             found.insert(name, text);
+            if found.len() > MOST_FILES || bytes > MOST_BYTES {
+                return Err(Failure::usage(format!(
+                    "{}: a folder of claims holds at most {MOST_FILES} files and {} MiB; check or use it in parts",
+                    folder.display(),
+                    MOST_BYTES >> 20
+                )));
+            }
         }
     }
     if found.is_empty() {
