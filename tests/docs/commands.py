@@ -8,6 +8,7 @@ for lengths: loads take a second, comparisons and experiments end with their pla
 
 import json
 import os
+import pwd
 import re
 import shlex
 import shutil
@@ -135,6 +136,14 @@ class Scene:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def has_user(name):
+    """Whether this machine has a user; packages of servers make `mysql`."""
+    try:
+        return bool(pwd.getpwnam(name))
+    except KeyError:
+        return False
+
+
 def fitted(words, scene):
     """The words for this machine."""
     verb = words[1]
@@ -151,8 +160,10 @@ def fitted(words, scene):
         elif word in SHORT:
             out += [word, SHORT[word]]
             skip = True
-        elif re.fullmatch(r"/opt/(mariadb|mysql)-[\d.]+", word):
-            unpacked = ENGINES / word.removeprefix("/opt/")
+        elif word == "server.user=mysql" and not has_user("mysql"):
+            out.append("server.user=nobody")
+        elif re.fullmatch(r"(/opt|~)/(mariadb|mysql)-[\d.]+", word):
+            unpacked = ENGINES / Path(word).name
             out.append(str(unpacked) if unpacked.exists() else "/usr")
         else:
             out.append(word.replace("/etc/mysql/my.cnf", "my.cnf").replace("/var/lib/node_exporter/", "").replace("/var/tmp/", "").replace("~/", f"{scene.folder}/"))

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::fixture::{Ended, signal, until};
 use crate::home::Home;
 
 #[test]
@@ -92,6 +93,69 @@ fn kept_runs_are_found_by_number_name_and_tag_and_deleted() {
     Command::new("cp").arg("-r").arg(runs[0]["path"].as_str().unwrap()).arg(&elsewhere).status().unwrap();
     let refused = home.fails(2, &["runs", "delete", elsewhere.to_str().unwrap()]);
     assert!(refused.contains("by hand") && elsewhere.exists(), "{refused}");
-    home.fine(&["runs", "delete", "1", "before"]);
+    let note = home.run(&["runs", "--of", "no such"]);
+    assert!(String::from_utf8_lossy(&note.stderr).contains("of this name"), "{note:?}");
+    home.fine(&["runs", "delete", "1", "before", "1"]);
     assert!(list(&[]).is_empty());
+}
+
+#[test]
+fn a_run_that_is_being_recorded_is_neither_deleted_nor_exported_and_no_import_is_left_behind() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let args = server.bench("oltp_point_select", &["--connections", "1", "--think", "5ms"]);
+    let out = home.path().join("elsewhere/1");
+    home.fine(&[&args[..], &["--time", "1s", "--warmup", "0s", "--out", out.to_str().unwrap()]].concat());
+    // The folder's name is that of a number of the list.
+    let archive = home.path().join("one.tar.zst");
+    home.fine(&["runs", "export", out.to_str().unwrap(), "-o", archive.to_str().unwrap()]);
+    let runs = home.state().join("runs");
+    let abandoned = runs.join(".importing-1");
+    fs::create_dir_all(&abandoned).unwrap();
+    home.fine(&["runs", "import", archive.to_str().unwrap()]);
+    assert!(runs.join("run-1").is_dir() && !abandoned.exists());
+
+    let bench = home.start(&[&args[..], &["--time", "60s", "--warmup", "0s"]].concat());
+    until("the run is listed", || home.fine(&["runs"]).lines().count() == 2);
+    for step in ["delete", "export"] {
+        let refused = home.fails(3, &["runs", step, "1"]);
+        assert!(refused.contains("still being measured"), "{step}: {refused}");
+    }
+    let report = home.fine(&["report", "1", "--format", "markdown"]);
+    assert!(report.contains("the run goes on") && !report.contains("killed"), "{report}");
+    signal(bench.id() as i32, libc::SIGINT);
+    assert_eq!(Ended::from(bench.wait_with_output().unwrap()).status, 130);
+    home.fine(&["runs", "delete", "1"]);
+}
+
+#[test]
+fn one_changed_bit_of_an_export_is_noticed_and_a_folder_without_a_run_gets_no_label() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    let args = server.bench("oltp_point_select", &["--connections", "1", "--table-size", "500"]);
+    home.fine(&[&args[..], &["--time", "1s", "--warmup", "0s", "--quiet"]].concat());
+    home.fine(&["runs", "name", "1", "before"]);
+    let archive = home.path().join("before.tar.zst");
+    home.fine(&["runs", "export", "before", "-o", archive.to_str().unwrap()]);
+    let whole = fs::read(&archive).unwrap();
+    home.fine(&["runs", "delete", "before"]);
+    for at in (0..whole.len()).step_by(whole.len() / 40) {
+        let mut changed = whole.clone();
+        changed[at] ^= 1 << (at % 8);
+        let damaged = home.path().join("damaged.tar.zst");
+        fs::write(&damaged, &changed).unwrap();
+        let ended = home.end(&["runs", "import", damaged.to_str().unwrap()]);
+        assert!(ended.status == 2 && ended.stderr.contains("is no exported run"), "byte {at}: {ended:?}");
+    }
+    home.fine(&["runs", "import", archive.to_str().unwrap()]);
+
+    // A folder without a run gets no label, and keeps a file of this name.
+    let other = home.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("label.json"), "theirs").unwrap();
+    for step in ["name", "tag"] {
+        let refused = home.fails(2, &["runs", step, other.to_str().unwrap(), "mine"]);
+        assert!(refused.contains("neither a run nor an experiment"), "{refused}");
+    }
+    assert_eq!(fs::read_to_string(other.join("label.json")).unwrap(), "theirs");
 }

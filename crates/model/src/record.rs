@@ -311,7 +311,7 @@ pub enum EventKind {
     },
 }
 
-/// End of a run. In documents it is a text: `complete`, `interrupted`, `killed`, or the reason why the run was aborted.
+/// End of a run. In documents it is a text: `complete`, `interrupted`, `killed`, `recording`, or the reason why the run was aborted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -322,6 +322,8 @@ pub enum End {
     Interrupted,
     /// The record ends in mid-run. Only summaries contain this state, since a killed process writes no end.
     Killed,
+    /// The record has no end yet, because a process writes it. Only summaries contain this state.
+    Recording,
     /// The run was aborted, with the reason.
     BrokeOff(String),
 }
@@ -333,6 +335,7 @@ impl End {
             Self::Complete => "complete",
             Self::Interrupted => "interrupted",
             Self::Killed => "killed",
+            Self::Recording => "recording",
             Self::BrokeOff(why) => why,
         }
     }
@@ -344,6 +347,7 @@ impl From<String> for End {
             "complete" => Self::Complete,
             "interrupted" => Self::Interrupted,
             "killed" => Self::Killed,
+            "recording" => Self::Recording,
             _ => Self::BrokeOff(text),
         }
     }
@@ -379,16 +383,18 @@ pub struct RunRecord {
     pub samples: Vec<Sample>,
     /// Parts of these files that are missing or cannot be read, in words. Empty for a whole record.
     pub damage: Vec<String>,
+    /// A process is writing these files.
+    pub recording: bool,
 }
 
 impl RunRecord {
-    /// End of the run: [`End::Killed`] when the record has no end.
+    /// End of the run: [`End::Killed`] when the record has no end and nobody writes it.
     pub fn end(&self) -> End {
         let last = self.events.iter().rev().find_map(|e| match &e.what {
             EventKind::End { how } => Some(how.clone()),
             _ => None,
         });
-        last.unwrap_or(End::Killed)
+        last.unwrap_or(if self.recording { End::Recording } else { End::Killed })
     }
 
     /// All steps: those of the plan, and those that were added during the run.
@@ -414,6 +420,7 @@ mod tests {
             (End::Complete, r#""complete""#),
             (End::Interrupted, r#""interrupted""#),
             (End::Killed, r#""killed""#),
+            (End::Recording, r#""recording""#),
             (End::BrokeOff("the disk is full".to_owned()), r#""the disk is full""#),
         ] {
             assert_eq!(serde_json::to_string(&end).unwrap(), text);

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use mydyno_linux::calls::files::try_lock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,6 +26,8 @@ impl LineWriter {
     pub(crate) fn create(path: PathBuf) -> Result<Self, ProveError> {
         let opened = OpenOptions::new().create_new(true).append(true).open(&path);
         let file = opened.map_err(ProveError::io("create", &path))?;
+        // The lock tells other commands that the experiment goes on; a file system without locks does not tell them.
+        let _ = try_lock(&file, true);
         Ok(Self { path, file })
     }
 
@@ -32,6 +35,10 @@ impl LineWriter {
     pub(crate) fn open(path: PathBuf) -> Result<Self, ProveError> {
         let opened = OpenOptions::new().append(true).create(true).open(&path);
         let file = opened.map_err(ProveError::io("open", &path))?;
+        if matches!(try_lock(&file, true), Ok(false)) {
+            let why = "another command is measuring this experiment";
+            return Err(ProveError::io("open", &path)(std::io::Error::other(why)));
+        }
         let text = read_file(&path)?;
         let complete = text.rfind('\n').map_or(0, |end| end + 1);
         if complete < text.len() {

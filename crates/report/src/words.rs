@@ -22,6 +22,8 @@ pub enum Ending {
     Interrupted,
     /// The run was killed: the record has no last line.
     Killed,
+    /// The run goes on.
+    Recording,
     /// The run was aborted for the reason that the summary gives.
     Broken,
 }
@@ -32,6 +34,7 @@ pub fn ending(run: &RunView<'_>) -> Ending {
         "complete" => Ending::Complete,
         "interrupted" => Ending::Interrupted,
         "killed" => Ending::Killed,
+        "recording" => Ending::Recording,
         _ => Ending::Broken,
     }
 }
@@ -50,6 +53,11 @@ fn ending_warning(run: &RunView<'_>) -> Option<Warning> {
             "killed",
             "the run was killed: its record ends in mid-run".to_owned(),
             "use what is there, and repeat the run; `mydyno host restore` removes what it left behind",
+        ),
+        Ending::Recording => (
+            "recording",
+            "the run goes on: its record has no end yet".to_owned(),
+            "look again when it has ended",
         ),
         Ending::Broken => {
             ("broken-off", format!("the run broke off: {}", run.summary.end), "mend that and repeat the run")

@@ -47,12 +47,13 @@ pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
     let mut damage = intervals.damage(file::INTERVALS, ended);
     damage.extend(events.damage(file::EVENTS, ended));
     damage.extend(samples.damage(file::OBSERVE, ended));
+    let recording = !ended && crate::kept::is_recorded(folder);
     let facts = facts(folder, &manifest, &mut damage);
     let intervals = lines::check_intervals(intervals.values, &mut damage);
     let events = lines::check_events(events.values, &mut damage);
     lines::check_phases(&intervals, &events, &mut damage);
     let samples = lines::frames(samples.values, &mut damage);
-    Ok(RunRecord { manifest, facts, intervals, events, samples, damage })
+    Ok(RunRecord { manifest, facts, intervals, events, samples, damage, recording })
 }
 
 /// The facts, and the damage to them. A manifest without a digest belongs to a record without facts.

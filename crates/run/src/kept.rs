@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mydyno_facts::read_regular;
+use mydyno_facts::{open_regular, read_regular};
+use mydyno_linux::calls::files::try_lock;
 use mydyno_model::Document;
 use mydyno_model::experiment::Design;
 use mydyno_model::experiment::factorial::Factorial;
@@ -55,6 +56,17 @@ pub enum KeptError {
         path: PathBuf,
         /// The defect.
         why: String,
+    },
+    /// A process writes the run.
+    #[error("{0} is still being measured: try again when that has ended")]
+    Recording(PathBuf),
+    /// The user ended the operation.
+    #[error("{doing} {path} was interrupted; nothing of it is left")]
+    Stopped {
+        /// The operation, as in `reading`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
     },
     /// The run exists already.
     #[error("{0} is there already; mydyno does not write over it")]
@@ -153,11 +165,24 @@ pub fn find(runs: &Path, word: &Path) -> Result<PathBuf, KeptError> {
     numbered.map(|run| PathBuf::from(&run.path)).ok_or_else(|| KeptError::Unknown(text.into_owned()))
 }
 
+/// Files that are locked while a process writes a run or an experiment.
+const LOCKED: [&str; 3] = [file::INTERVALS, "slices.jsonl", "runs.jsonl"];
+
+/// Whether a process is writing the run or experiment in this folder.
+pub fn is_recorded(folder: &Path) -> bool {
+    LOCKED.iter().any(|name| {
+        open_regular(&folder.join(name)).is_ok_and(|file| matches!(try_lock(&file, false), Ok(false)))
+    })
+}
+
 /// Changes the label of a run.
 ///
 /// # Errors
-/// An invalid name or tag, or the file cannot be written.
+/// The folder holds no run, an invalid name or tag, or the file cannot be written.
 pub fn relabel(folder: &Path, change: impl FnOnce(&mut RunLabel)) -> Result<RunLabel, KeptError> {
+    if kept(folder).is_none() {
+        return Err(KeptError::NoRun(folder.to_owned()));
+    }
     let mut label = label(folder);
     change(&mut label);
     label.tags.sort();
@@ -183,12 +208,15 @@ fn may_be_word(word: &str) -> bool {
 /// Deletes a run with its folder. Only runs directly below `runs` are deleted.
 ///
 /// # Errors
-/// The folder is elsewhere, contains no run, or cannot be removed.
+/// The folder is elsewhere, contains no run or one that is being recorded, or cannot be removed.
 pub fn delete(runs: &Path, folder: &Path) -> Result<(), KeptError> {
     let real = |path: &Path| path.canonicalize().map_err(file_error("looking at", path));
     let (below, folder) = (real(runs)?, real(folder)?);
     if folder.parent() != Some(&below) || kept(&folder).is_none() {
         return Err(KeptError::Outside(folder));
+    }
+    if is_recorded(&folder) {
+        return Err(KeptError::Recording(folder));
     }
     std::fs::remove_dir_all(&folder).map_err(file_error("deleting", &folder))
 }

@@ -59,6 +59,7 @@ impl<'a> Recording<'a> {
             events: Vec::new(),
             samples: Vec::new(),
             damage: Vec::new(),
+            recording: false,
         };
         summarise_step(&record, number, step)
     }

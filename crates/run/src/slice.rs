@@ -63,6 +63,7 @@ pub fn slice(
         events: Vec::new(),
         samples: Vec::new(),
         damage: Vec::new(),
+        recording: false,
     };
     let summary = summarise_step(&record, number, step);
     Ok(Sliced { summary, intervals: record.intervals, events, cut })

@@ -56,6 +56,7 @@ pub(crate) fn run_step(
     };
     if !stop.load(Ordering::Relaxed) {
         match server.restore_tables(place) {
+            Err(_) if stop.load(Ordering::Relaxed) => return Ok(Some(EarlyEnd::Interrupted)),
             Err(error) if first => return Err(error),
             Err(error) => return Ok(Some(EarlyEnd::BrokeOff(error.to_string()))),
             Ok(()) => {}

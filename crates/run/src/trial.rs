@@ -206,6 +206,10 @@ fn measure(
     let folder = &trial.record.folder;
     match how {
         Ok(how) => finish(folder, writer, &clock, how, place.plan),
+        // Whatever the user's signal cut short, the signal is the reason.
+        Err(_) if stop.load(Ordering::Relaxed) => {
+            finish(folder, writer, &clock, CourseEnd::EarlyEnd(EarlyEnd::Interrupted), place.plan)
+        }
         Err(error) => {
             // The record contains the reason of its end; if that cannot be written either, the first error is reported.
             let _ = finish(

@@ -80,6 +80,11 @@ pub fn of_run(record: &RunRecord, end: &End) -> Vec<Warning> {
             "the run was killed: its record ends in mid-run",
             "use what is there, and repeat the run; `mydyno host restore` removes what it left behind",
         )),
+        End::Recording => warnings.push(Warning::new(
+            "recording",
+            "the run goes on: its record has no end yet",
+            "look again when it has ended",
+        )),
         End::BrokeOff(why) => warnings.push(Warning::new(
             "broken-off",
             format!("the run broke off: {why}"),

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use mydyno_linux::calls::files::try_lock;
 use mydyno_model::Document;
 use mydyno_model::diagnosis::Diagnosis;
 use mydyno_model::facts::FactSet;
@@ -38,6 +39,8 @@ impl Lines {
     pub fn create(folder: &Path, name: &str) -> Result<Self, RunError> {
         let path = folder.join(name);
         let file = create(&path)?;
+        // The lock tells other commands that the run goes on; a file system without locks does not tell them.
+        let _ = try_lock(&file, true);
         Ok(Self { path, file, line: Vec::new() })
     }
 
@@ -102,8 +105,13 @@ fn write_by(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<
         .mode(0o600)
         .open(&temporary)
         .and_then(|file| write(&file));
-    written.map_err(RunError::file("writing", &temporary))?;
-    std::fs::rename(&temporary, path).map_err(RunError::file("writing", path))
+    let written = written.map_err(RunError::file("writing", &temporary));
+    let written =
+        written.and_then(|()| std::fs::rename(&temporary, path).map_err(RunError::file("writing", path)));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
 }
 
 /// Folded stacks hold whole numbers.
@@ -176,23 +184,21 @@ pub fn claim(folder: &Path) -> Result<Claim, RunError> {
 }
 
 impl Writer {
-    /// Writes manifest and facts into a claimed folder and opens the streams.
+    /// Opens the streams in a claimed folder and writes facts and manifest.
     ///
     /// # Errors
     /// The folder cannot be written.
     pub fn create(claim: Claim, manifest: &Manifest, facts: &FactSet) -> Result<Self, RunError> {
         let folder = claim.keep();
         let folder = folder.as_path();
+        // The manifest makes the folder a run, which is locked by then.
+        let intervals = Lines::create(folder, file::INTERVALS)?;
+        let events = Lines::create(folder, file::EVENTS)?;
         write_whole(&folder.join(file::FACTS), &facts.to_json())?;
         write_whole(&folder.join(file::MANIFEST), &manifest.to_json())?;
         let observe = manifest.plan.observe;
         let samples = observe.then(|| SampleStream::create(folder)).transpose()?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            intervals: Lines::create(folder, file::INTERVALS)?,
-            events: Lines::create(folder, file::EVENTS)?,
-            samples,
-        })
+        Ok(Self { folder: folder.to_owned(), intervals, events, samples })
     }
 
     /// The folder.

@@ -1,5 +1,6 @@
 //! `mydyno runs`: recorded runs and experiments.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,7 @@ use mydyno_run::summarise::summarise;
 use time::OffsetDateTime;
 
 use crate::failure::{Failure, Status};
+use crate::signals;
 use crate::ui::Ui;
 
 /// Options of `mydyno runs`.
@@ -114,20 +116,19 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
                     name.into()
                 }
             };
-            archive::export(&folder, &output).map_err(failure)?;
+            archive::export(&folder, &output, &*signals::stop_flag()?).map_err(failure)?;
             ui.note(&format!("{} is written; `mydyno runs import FILE` reads it", output.display()));
         }
         Some(Step::Import { file }) => {
             let state = StateDir::default_path().and_then(|path| StateDir::open(&path));
             state.map_err(|e| Failure::environment(e.to_string()))?;
-            std::fs::create_dir_all(&runs)
-                .map_err(|e| Failure::environment(format!("making {}: {e}", runs.display())))?;
-            let folder = archive::import(&runs, file).map_err(failure)?;
+            let folder = archive::import(&runs, file, &*signals::stop_flag()?).map_err(failure)?;
             ui.note(&format!("{} is added", folder.display()));
         }
         Some(Step::Delete { runs: words }) => {
             // All are found before the first is deleted, because deleting renumbers the others.
-            let folders = words.iter().map(|word| found(word)).collect::<Result<Vec<_>, _>>()?;
+            let real = |word: &PathBuf| found(word).map(|folder| folder.canonicalize().unwrap_or(folder));
+            let folders = words.iter().map(real).collect::<Result<BTreeSet<_>, _>>()?;
             for folder in folders {
                 kept::delete(&runs, &folder).map_err(failure)?;
                 ui.note(&format!("{} is deleted", folder.display()));
@@ -177,7 +178,10 @@ fn runs_folder() -> Result<PathBuf, Failure> {
 
 fn failure(error: KeptError) -> Failure {
     match error {
-        KeptError::File { .. } => Failure::environment(error.to_string()),
+        KeptError::File { .. } | KeptError::Recording(_) => Failure::environment(error.to_string()),
+        KeptError::Stopped { .. } => {
+            Failure { status: Status::Interrupted, problems: vec![error.to_string()] }
+        }
         _ => Failure::usage(error.to_string()),
     }
 }
@@ -187,14 +191,18 @@ fn list(args: &Args, runs: &Path, ui: &Ui) -> Result<(), Failure> {
         args.of.as_deref().is_none_or(|of| run.subject == of)
             && args.tag.iter().all(|tag| run.label.tags.contains(tag))
     };
-    let all: Vec<KeptRun> = kept::list(runs).map_err(failure)?.into_iter().filter(chosen).collect();
+    let every = kept::list(runs).map_err(failure)?;
+    let is_empty = every.is_empty();
+    let all: Vec<KeptRun> = every.into_iter().filter(chosen).collect();
     if ui.json {
         let header = Header::of::<RunList>(OffsetDateTime::now_utc());
         ui.out(&RunList { header, runs: all, extra: serde_json::Map::new() }.to_json());
         return Ok(());
     }
-    if all.is_empty() {
+    if is_empty {
         ui.note("No run is kept here: `mydyno bench` and `mydyno prove` make some");
+    } else if all.is_empty() {
+        ui.note("No kept run is of this name and has these tags: `mydyno runs` lists all");
     }
     for run in all {
         let kind = match run.kind {

@@ -61,6 +61,7 @@ fn about(run: &RunView<'_>) -> Markup {
         Ending::Complete => ("ok", "complete"),
         Ending::Interrupted => ("bad", "interrupted"),
         Ending::Killed => ("bad", "killed"),
+        Ending::Recording => ("bad", "not at its end"),
         Ending::Broken => ("bad", "broke off"),
     };
     html! {

@@ -104,6 +104,7 @@ impl<'a> Search<'a> {
                 }
                 End::Interrupted => "interrupted before the rate was found".to_owned(),
                 End::Killed => "killed before the rate was found".to_owned(),
+                End::Recording => "not found yet".to_owned(),
                 End::BrokeOff(why) => format!("broken off before the rate was found: {why}"),
             },
         }

@@ -320,6 +320,6 @@ fn the_verdict_follows_from_the_record(bench: &Bench, ran: &Ran) {
             let faulty = server.errors.is_some() || !server.outages.is_empty() || server.cuts > 0.0;
             assert!(faulty || server.silences > 0.0, "broke off on a sound server: {why}");
         }
-        End::Killed => panic!("the record has no end"),
+        End::Killed | End::Recording => panic!("the record has no end"),
     }
 }
