@@ -208,6 +208,14 @@ impl Reader<'_> {
             Some(written) => Some(self.template(&format!("{key}.undo"), written, &locals)?),
         };
         let text = self.template(key, text, &locals)?;
+        if kind == StepKind::Sql
+            && (text.quotes_a_value() || undo.as_ref().is_some_and(Template::quotes_a_value))
+        {
+            self.note(format!(
+                "{key}: a value in a statement is quoted when it is filled in: leave out the quotes"
+            ));
+            return None;
+        }
         Some(ReadyStep { kind, when, each, text, undo })
     }
 }

@@ -87,6 +87,18 @@ pub struct Filled {
 }
 
 impl Template {
+    /// Whether a value stands between quotes. Values of statements get their quotes when they are filled in.
+    pub fn quotes_a_value(&self) -> bool {
+        let mut open = false;
+        self.0.iter().any(|piece| match piece {
+            Piece::Text(text) => {
+                open ^= text.matches('\'').count() % 2 == 1;
+                false
+            }
+            Piece::Value(_, form) => open && *form == Form::Plain,
+        })
+    }
+
     /// Parses a template. `{{` and `}}` stand for braces.
     ///
     /// # Errors

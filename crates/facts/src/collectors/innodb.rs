@@ -72,10 +72,11 @@ pub static COLLECTOR: Collector = Collector {
 };
 
 const MONITOR: &str = "SHOW ENGINE INNODB STATUS";
-const TRANSACTIONS: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0), COALESCE(MAX(trx_rows_modified), 0) FROM information_schema.INNODB_TRX";
+/// Times of transactions are in the time zone of the system.
+const TRANSACTIONS: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0), COALESCE(MAX(trx_rows_modified), 0) FROM information_schema.INNODB_TRX";
 
 const IDLE: &str = "SELECT COUNT(*), COALESCE(MAX(p.TIME), 0) FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE p.COMMAND = 'Sleep'";
-const WITHOUT_SESSION: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = 0";
+const WITHOUT_SESSION: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = 0";
 
 /// The column that says whether a metric counts has another name in newer MariaDB.
 const METRICS: [Wording; 2] = [

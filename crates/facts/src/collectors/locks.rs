@@ -39,10 +39,11 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
+/// InnoDB tells the times of its transactions in the time zone of the system, and NOW() is in that of the session.
 macro_rules! blockers {
     ($waits:literal, $requesting:literal, $blocking:literal) => {
         concat!(
-            "SELECT b.trx_mysql_thread_id, COALESCE(MAX(p.USER), ''), COALESCE(MAX(p.COMMAND), ''), COUNT(DISTINCT r.trx_mysql_thread_id), COALESCE(MAX(TIMESTAMPDIFF(SECOND, r.trx_wait_started, NOW())), 0), COALESCE(MAX(TIMESTAMPDIFF(SECOND, b.trx_started, NOW())), 0), MAX(b.trx_state) FROM ",
+            "SELECT b.trx_mysql_thread_id, COALESCE(MAX(p.USER), ''), COALESCE(MAX(p.COMMAND), ''), COUNT(DISTINCT r.trx_mysql_thread_id), COALESCE(MAX(TIMESTAMPDIFF(SECOND, r.trx_wait_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0), COALESCE(MAX(TIMESTAMPDIFF(SECOND, b.trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0), MAX(b.trx_state) FROM ",
             $waits,
             " w JOIN information_schema.INNODB_TRX r ON r.trx_id = w.",
             $requesting,
@@ -69,7 +70,7 @@ const BLOCKERS: [Wording; 2] = [
 ];
 
 /// Sessions that wait for a row lock, each once, whomever it waits for, and the longest wait.
-const WAITING: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_wait_started, NOW())), 0) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
+const WAITING: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_wait_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
 
 /// Locks of tables. The statements sort and group nothing: MySQL 8.0.12 then loses rows of this table.
 macro_rules! of_tables {

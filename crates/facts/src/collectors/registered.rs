@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::counted::{count, few_tables, names};
+use crate::collectors::schema::more::is_leftover_schema;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row};
+use crate::sql::{ReadOnly, Row, SqlError};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// Lists of the server.
@@ -32,6 +33,16 @@ pub static COLLECTOR: Collector = Collector {
             "server.schemas.of_folders",
             "",
             "folders in the data directory whose names are not those of schemas and that the server lists as such; 20 at most",
+        ),
+        fact(
+            "server.schemas.leftover",
+            "",
+            "schemas whose names speak of a copy or of something temporary; 20 at most",
+        ),
+        fact(
+            "server.accounts.shared_passwords",
+            "",
+            "accounts of other users with one and the same hash of a password (mysql_native_password); a text for each hash, 20 at most",
         ),
         fact("server.time_zones.names", "count", "names in the tables of time zones"),
         fact(
@@ -66,6 +77,29 @@ const FOLDERS: [Wording; 1] = [(
     &BOTH,
 )];
 
+const SCHEMAS: [Wording; 1] =
+    [("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME LIMIT 10000", &BOTH)];
+
+/// The hashes stay on the server.
+macro_rules! sharing {
+    ($hash:literal, $from:literal) => {
+        concat!(
+            "SELECT GROUP_CONCAT(CONCAT(User, '@', Host) ORDER BY User, Host SEPARATOR ' ') FROM ",
+            $from,
+            " WHERE User <> '' AND ",
+            $hash,
+            " REGEXP '^[*][0-9A-Fa-f]{40}$' GROUP BY ",
+            $hash,
+            " HAVING COUNT(DISTINCT User) > 1 LIMIT 20"
+        )
+    };
+}
+const SHARED: [Wording; 3] = [
+    (sharing!("JSON_VALUE(Priv, '$.authentication_string')", "mysql.global_priv"), &[mariadb(100_400..)]),
+    (sharing!("authentication_string", "mysql.user"), &[mysql(50_706..).until(90_000)]),
+    (sharing!("Password", "mysql.user"), &[mysql(50_500..).until(50_706), mariadb(50_200..).until(100_400)]),
+];
+
 const TIME_ZONES: [Wording; 1] = [("SELECT COUNT(*) FROM mysql.time_zone_name", &BOTH)];
 
 /// `cardinality` is what ANALYZE TABLE … PERSISTENT counted, `n_rows` what InnoDB estimates as rows change.
@@ -95,6 +129,17 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         let (statement, found) = list(sql, wordings, privilege, keys);
         readings.put(id, statement, found);
     }
+    let (statement, schemas) = list(sql, &SCHEMAS, "SHOW DATABASES", &[]);
+    let leftover = |name: &Value| name.as_str().is_some_and(is_leftover_schema);
+    let schemas = schemas.map(|all| all.into_iter().filter(leftover).take(20).collect::<Vec<Value>>());
+    readings.put("server.schemas.leftover", statement, schemas);
+    let (statement, shared) = first_of(sql, &SHARED);
+    let shared = match shared {
+        // MySQL 9.0 and later salt every hash.
+        Err(SqlError::NotInThisVersion) => Ok(Vec::new()),
+        other => other.map(|table| names(table.rows)).map_err(|e| e.missing("SELECT on schema mysql")),
+    };
+    readings.put("server.accounts.shared_passwords", statement, shared);
     let (statement, zones) = first_of(sql, &TIME_ZONES);
     let zones = zones.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|table| count(&table.rows));
     readings.put("server.time_zones.names", statement, zones);

@@ -47,10 +47,20 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.sessions.global_lock_waits",
             "count",
-            "sessions that wait for the global read lock, a backup lock, a flush of tables or a lock on a whole table",
+            "sessions that wait for the global read lock, a backup lock or a flush of tables",
         ),
         fact(
             "server.sessions.global_lock_wait_longest_s",
+            "s",
+            "how long the longest of them has waited; 0 when there is none",
+        ),
+        fact(
+            "server.sessions.table_lock_waits",
+            "count",
+            "sessions that wait for another statement on a table whose engine locks whole tables, as MyISAM does",
+        ),
+        fact(
+            "server.sessions.table_lock_wait_longest_s",
             "s",
             "how long the longest of them has waited; 0 when there is none",
         ),
@@ -121,7 +131,7 @@ pub static COLLECTOR: Collector = Collector {
 const LIST: &str = "SHOW PROCESSLIST";
 
 /// MySQL 8 shows a replica's applier threads as statements of `system user` that run for as long as nothing arrives.
-const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute') AND USER NOT IN ('system user', 'event_scheduler'), TIME, 0)), 0), SUM(STATE LIKE 'Waiting for % metadata lock'), COALESCE(MAX(IF(STATE LIKE 'Waiting for % metadata lock', TIME, 0)), 0), SUM(USER <> 'event_scheduler' AND STATE IN ('Waiting for global read lock', 'Waiting for commit lock', 'Waiting for backup lock', 'Waiting for table flush', 'Waiting for table level lock')), COALESCE(MAX(IF(USER NOT IN ('event_scheduler', 'system user') AND STATE IN ('Waiting for global read lock', 'Waiting for commit lock', 'Waiting for backup lock', 'Waiting for table flush', 'Waiting for table level lock'), TIME, 0)), 0), SUM(INFO LIKE 'SELECT /*!40001 SQL_NO_CACHE */%') FROM information_schema.PROCESSLIST";
+const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute') AND USER NOT IN ('system user', 'event_scheduler'), TIME, 0)), 0), SUM(STATE LIKE 'Waiting for % metadata lock'), COALESCE(MAX(IF(STATE LIKE 'Waiting for % metadata lock', TIME, 0)), 0), SUM(USER <> 'event_scheduler' AND STATE IN ('Waiting for global read lock', 'Waiting for commit lock', 'Waiting for backup lock', 'Waiting for table flush')), COALESCE(MAX(IF(USER NOT IN ('event_scheduler', 'system user') AND STATE IN ('Waiting for global read lock', 'Waiting for commit lock', 'Waiting for backup lock', 'Waiting for table flush'), TIME, 0)), 0), SUM(INFO LIKE 'SELECT /*!40001 SQL_NO_CACHE */%'), SUM(STATE = 'Waiting for table level lock'), COALESCE(MAX(IF(STATE = 'Waiting for table level lock', TIME, 0)), 0) FROM information_schema.PROCESSLIST";
 const PLUGINS: &str =
     "SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE, PLUGIN_LIBRARY FROM information_schema.PLUGINS";
 const ENGINES: &str = "SELECT ENGINE, SUPPORT FROM information_schema.ENGINES";
@@ -250,20 +260,23 @@ fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
         "global_lock_waits",
         "global_lock_wait_longest_s",
         "dumps",
+        "table_lock_waits",
+        "table_lock_wait_longest_s",
     ];
     for (place, id) in ids.iter().enumerate() {
         readings.put(&format!("server.sessions.{id}"), SESSIONS, count(&row, place));
     }
 }
 
-/// States of a session that waits for a lock of the server or of a whole table.
-const GLOBAL_WAITS: [&str; 5] = [
+/// States of a session that waits for a lock of the server or a flush of tables.
+const GLOBAL_WAITS: [&str; 4] = [
     "Waiting for global read lock",
     "Waiting for commit lock",
     "Waiting for backup lock",
     "Waiting for table flush",
-    "Waiting for table level lock",
 ];
+/// State of a session that waits for another statement on a table whose engine locks whole tables.
+const TABLE_WAIT: &str = "Waiting for table level lock";
 
 /// The figures of [`SESSIONS`] from the list of sessions.
 fn summed(rows: &[Row]) -> Row {
@@ -275,6 +288,7 @@ fn summed(rows: &[Row]) -> Row {
         |row: &Row| text(row, 6).starts_with("Waiting for ") && text(row, 6).ends_with(" metadata lock");
     let global =
         |row: &Row| text(row, 1) != "event_scheduler" && GLOBAL_WAITS.contains(&text(row, 6).as_str());
+    let table = |row: &Row| text(row, 6) == TABLE_WAIT;
     let count = |is: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| is(row)).count().to_string();
     let longest = |is: &dyn Fn(&Row) -> bool| {
         rows.iter().filter(|row| is(row)).map(time).max().unwrap_or(0).to_string()
@@ -289,6 +303,8 @@ fn summed(rows: &[Row]) -> Row {
         count(&global),
         longest(&|row| global(row) && !background(row)),
         count(&|row| text(row, 7).starts_with("SELECT /*!40001 SQL_NO_CACHE */")),
+        count(&table),
+        longest(&table),
     ];
     figures.into_iter().map(Some).collect()
 }
@@ -423,9 +439,10 @@ mod tests {
             row("event_scheduler", "Daemon", "900", "Waiting for backup lock", ""),
             row("system user", "Query", "800", "Waiting for global read lock", ""),
             row("repl", "Binlog Dump", "5", "", ""),
+            row("app", "Query", "12", "Waiting for table level lock", "SELECT 2"),
             row("dump", "Query", "-1", "", "SELECT /*!40001 SQL_NO_CACHE */ * FROM t"),
         ];
         let figures: Vec<String> = summed(&rows).into_iter().flatten().collect();
-        assert_eq!(figures, ["7", "1", "1", "40", "1", "9", "2", "40", "1"]);
+        assert_eq!(figures, ["8", "1", "1", "40", "1", "9", "2", "40", "1", "1", "12"]);
     }
 }

@@ -101,6 +101,9 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
             "{column} {there} {function}() around it keeps from being used: compare the column itself (a range of dates, a value in the column's collation), or index the expression"
         );
     }
+    if has(&["->>"]) || has(&["->"]) {
+        return "it compares a part of a JSON document, which no index of the column finds: index a generated column, or from MySQL 8.0.13 on the expression itself".to_owned();
+    }
     let text_column = compared(condition).find(|column| {
         indexed.get(&column.to_ascii_lowercase()).is_some_and(|kind| TEXT.contains(&kind.as_str()))
     });
@@ -212,6 +215,7 @@ mod tests {
                 "SELECT `name` , COUNT ( * ) FROM `c` GROUP BY `name` ORDER BY ? DESC LIMIT ?",
                 "it groups all rows before it sorts",
             ),
+            ("SELECT * FROM `d` WHERE `doc` ->> ? = ?", "a part of a JSON document"),
             ("SELECT * FROM `c` ORDER BY `id` LIMIT ?, ...", "Go on from the last value seen"),
             ("SELECT * FROM `c` ORDER BY `c` . `id` LIMIT ?, ...", "Go on from the last value seen"),
             ("SELECT * FROM `c` ORDER BY `age` LIMIT ?", "an index on the columns of its ORDER BY"),

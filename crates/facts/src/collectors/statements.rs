@@ -155,10 +155,19 @@ impl Digest {
 
     /// Whether it reads the server's own tables: those of a look such as this one.
     fn of_server(&self) -> bool {
-        // By the last one MySQL's own client asks whether the server knows dollar quotes; older servers answer with an error.
-        ["INFORMATION_SCHEMA", "PERFORMANCE_SCHEMA", "SELECT `$$`", "SELECT $$", "`MYSQL` .", "`SYS` ."]
-            .iter()
-            .any(|part| self.has(part))
+        // By the dollars MySQL's own client asks whether the server knows them as quotes; older servers answer with an error.
+        // The last two are of this look, whose tables the text of the digest is cut before.
+        let parts = [
+            "INFORMATION_SCHEMA",
+            "PERFORMANCE_SCHEMA",
+            "SELECT `$$`",
+            "SELECT $$",
+            "`MYSQL` .",
+            "`SYS` .",
+            "TRX_MYSQL_THREAD_ID",
+            "SET STATEMENT MAX_STATEMENT_TIME",
+        ];
+        parts.iter().any(|part| self.has(part))
     }
 
     /// Whether it reads much without an index that finds the rows. A scan of a whole index counts as one of a table; MySQL
@@ -397,6 +406,10 @@ mod tests {
         assert!(scan.scans() && !scan.locks() && !scan.of_server());
         assert!(locking.scans() && locking.locks());
         assert!(!few.scans() && own.of_server());
+        assert!(
+            digest("SELECT /*+ MAX_EXECUTION_TIME (?) */ b . `trx_mysql_thread_id`", 1.0, 1.0, 1.0)
+                .of_server()
+        );
         let of_index = Digest { without_index: 0.0, full_scans: 10.0, ..scan.clone() };
         let all = digest("UPDATE `a` SET `b` = ?", 10.0, 20_000.0, 0.0);
         let found = Digest {

@@ -65,13 +65,14 @@ impl Code {
         Some(Self { schema, name, words: words(&text), as_root })
     }
 
-    /// Whether it prepares a statement from a variable.
+    /// Whether it prepares a statement from something else than a fixed text. MariaDB takes any expression there.
     fn prepares(&self) -> bool {
         let is = |word: &String, name: &str| word.eq_ignore_ascii_case(name);
-        self.words.windows(4).any(|some| {
-            is(&some[0], "PREPARE") && is(&some[2], "FROM") && some[3].starts_with('@')
-                || is(&some[0], "EXECUTE") && is(&some[1], "IMMEDIATE") && !some[2].starts_with('\'')
-        })
+        let made = |word: &String| !word.starts_with('\'');
+        let prepared = |some: &[String]| is(&some[0], "PREPARE") && is(&some[2], "FROM") && made(&some[3]);
+        let at_once =
+            |some: &[String]| is(&some[0], "EXECUTE") && is(&some[1], "IMMEDIATE") && made(&some[2]);
+        self.words.windows(4).any(prepared) || self.words.windows(3).any(at_once)
     }
 }
 
@@ -330,6 +331,9 @@ mod tests {
         let code =
             |text: &str| Code { schema: "d".into(), name: "p".into(), words: words(text), as_root: true };
         assert!(code("BEGIN SET @s = q; PREPARE st FROM @s; EXECUTE st; END").prepares());
+        assert!(code("BEGIN PREPARE st FROM q; EXECUTE st; END").prepares());
+        assert!(code("EXECUTE IMMEDIATE q").prepares());
         assert!(!code("BEGIN PREPARE st FROM 'SELECT 1'; EXECUTE st; END").prepares());
+        assert!(!code("EXECUTE IMMEDIATE 'SELECT 1'").prepares());
     }
 }

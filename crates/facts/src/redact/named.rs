@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 103] = [
+pub(super) const NAMED: [FactInfo; 105] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -53,6 +53,8 @@ pub(super) const NAMED: [FactInfo; 103] = [
     fact("server.plugins.missing", "", ""),
     fact("server.functions.of_shells", "", ""),
     fact("server.schemas.of_folders", "", ""),
+    fact("server.schemas.leftover", "", ""),
+    fact("server.accounts.shared_passwords", "", ""),
     fact("server.table_statistics.stale", "", ""),
     fact("server.columns.zero_dates", "", ""),
     fact("server.foreign_keys.orphaned", "", ""),

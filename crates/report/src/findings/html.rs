@@ -122,7 +122,7 @@ fn evidence(evidence: &[Evidence]) -> Table {
 fn small_print(finding: &Finding) -> Markup {
     let mut rows: Vec<(&str, String)> = Vec::new();
     if let Some(remedy) = &finding.remedy {
-        rows.push(("Takes", takes(remedy.cost).to_owned()));
+        rows.push(("Takes", takes(remedy)));
         rows.push(("Risk", remedy.risk.clone()));
     }
     rows.extend(finding.ledger.iter().map(|entry| ("Ledger", ledger(entry))));

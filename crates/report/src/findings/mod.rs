@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use mydyno_model::claim::{Cost, Effect, Ledger, Proof, Severity, StepKind, Touches};
 use mydyno_model::experiment::proved::ProvedHere;
-use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
+use mydyno_model::finding::{Evidence, Finding, FindingRemedy, Findings, RemedyStep, State};
 use mydyno_model::units::{show_bytes, show_seconds, show_us, three_digits};
 use serde_json::Value;
 
@@ -162,16 +162,19 @@ fn lasting(one: &RemedyStep) -> String {
     }
 }
 
-/// Cost of applying the remedy.
-const fn takes(cost: Cost) -> &'static str {
-    match cost {
+/// Cost of applying the remedy. Statements that work at once are no part of a restart.
+fn takes(remedy: &FindingRemedy) -> String {
+    let at_once = remedy.now.iter().any(|step| step.kind == StepKind::Sql);
+    let whole = match remedy.cost {
+        Cost::Restart if at_once => "a restart of the server, and none for the statements under Now",
         Cost::Dynamic => "nothing but the change: the server keeps running",
         Cost::Restart => "a restart of the server",
         Cost::Reboot => "a restart of the host",
         Cost::Data => "a rewrite of data",
         Cost::Application => "a change of the programs that use the server, or of how it is run",
         Cost::Hardware => "other hardware or more of it",
-    }
+    };
+    whole.to_owned()
 }
 
 fn ledger(ledger: &Ledger) -> String {

@@ -176,7 +176,7 @@ impl Writer<'_> {
             self.listed("Now", remedy.now.iter().map(step));
             self.listed("Lasting", remedy.persistent.iter().map(lasting));
             self.listed("Undo", finding.undo.iter().map(step));
-            self.wrapped("Takes", takes(remedy.cost));
+            self.wrapped("Takes", &takes(remedy));
             self.wrapped("Risk", &safe(&remedy.risk));
         }
         if let Some(entry) = &finding.ledger {

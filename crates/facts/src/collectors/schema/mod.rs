@@ -5,7 +5,7 @@
 mod census;
 mod indexes;
 mod many;
-mod more;
+pub(super) mod more;
 mod partitions;
 mod reading;
 mod references;

@@ -82,6 +82,13 @@ fn is_leftover(table: &str) -> bool {
     parts.len() > 1 && (begins || is_word(&last)) || before_date
 }
 
+/// Whether the name of a schema speaks of a copy: with such a word anywhere in it, or as all of it.
+pub fn is_leftover_schema(schema: &str) -> bool {
+    let name = schema.to_ascii_lowercase();
+    let mut parts = name.trim_start_matches("#mysql50#").split(['_', '-', '$', '.']);
+    is_leftover(&name) || parts.any(|part| part != "temp" && LEFTOVER.contains(&part))
+}
+
 impl More {
     /// A table without an engine is one that the server could not open; its comment says why.
     pub fn unusable(&mut self, table: &str, row: &Row) {
@@ -311,6 +318,12 @@ mod tests {
         assert_eq!(more.own_statistics.len(), 2);
         for name in ["orders_bak_20210301", "tmp_import2", "customers_old", "Copy_of_x", "orders_backup"] {
             assert!(is_leftover(name), "{name}");
+        }
+        for name in ["backup_2023", "shop_old", "old_shop", "#mysql50#shop.bak", "backup"] {
+            assert!(is_leftover_schema(name), "{name}");
+        }
+        for name in ["shop", "goldshop", "templates", "temp_readings"] {
+            assert!(!is_leftover_schema(name), "{name}");
         }
         for name in [
             "orders",
