@@ -15,6 +15,7 @@ mod own_session;
 mod private;
 mod private_args;
 mod progress;
+mod prose;
 mod proving;
 mod secrets;
 mod signals;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use mydyno_model::text;
 
 use crate::failure::Failure;
+use crate::prose::folded;
 
 /// Begins red text on a terminal.
 const RED: &str = "\x1b[31m";
@@ -64,6 +65,14 @@ impl Ui {
         let written = write!(stdout, "{text}{newline}").and_then(|()| stdout.flush());
         if written.is_err_and(|e| e.kind() != ErrorKind::BrokenPipe) {
             self.lost.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Prints a result in sentences, as wide as the terminal.
+    pub fn prose(&self, text: &str) {
+        match self.is_terminal() {
+            true => self.out(&folded(text, self.width())),
+            false => self.out(text),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::RunView;
-use crate::answer::{Grade, graded};
+use crate::answer::{self, Grade, graded};
 use crate::bottlenecks::{NONE, bottlenecks, is_diagnosed};
 use crate::budget;
 use crate::charts::{letter, step_name};
@@ -93,6 +93,11 @@ impl Page {
         let title = format!("{prefix}{} on {}", safe(&run.summary.workload), safe(&words::server(run)));
         let title = self.bold(&title);
         self.line(&title);
+        if run.summary.capacity.is_none() {
+            for part in wrap(&safe(&answer::of_run(run)), self.width) {
+                self.line(&part);
+            }
+        }
         for text in [words::load(run), words::target(run)] {
             for part in wrap(&safe(&text), self.width) {
                 self.line(&part);
@@ -127,12 +132,16 @@ impl Page {
         if warnings.is_empty() {
             self.named("warnings", "32", "none");
         }
-        let style = |id: &str| match Grade::of(id) {
-            Grade::Spoils => "1;31",
-            Grade::Mind => "1;33",
-            Grade::Note => "1",
+        let shown = |id: &str| {
+            let grade = Grade::of(id);
+            let style = match grade {
+                Grade::Spoils => "1;31",
+                Grade::Mind => "1;33",
+                Grade::Note => "1",
+            };
+            (style, format!("({}) ", grade.label()))
         };
-        self.grouped(run, warnings, style);
+        self.grouped(run, warnings, shown);
         self.gap();
     }
 
@@ -145,7 +154,7 @@ impl Page {
         if found.is_empty() {
             self.named("bottleneck", "", NONE);
         }
-        self.grouped(run, found, |_| "1");
+        self.grouped(run, found, |_| ("1", String::new()));
         self.gap();
     }
 
@@ -176,20 +185,22 @@ impl Page {
         }
     }
 
+    /// Warnings or bottlenecks; `shown` gives the style of an identifier, and what stands before its first text.
     fn grouped(
         &mut self,
         run: &RunView<'_>,
         grouped: Vec<GroupedWarning>,
-        first: impl Fn(&str) -> &'static str,
+        shown: impl Fn(&str) -> (&'static str, String),
     ) {
         for GroupedWarning { id, next_step, seen } in grouped {
-            let (mut name, mut style) = (clip(&safe(&id), LONGEST_NAME), first(&id));
+            let (mut style, mut before) = shown(&id);
+            let mut name = clip(&safe(&id), LONGEST_NAME);
             for Seen { steps, text } in seen {
                 let text = match words::steps_label(run, &steps) {
                     label if label.is_empty() => safe(&text),
                     label => format!("{label}: {}", safe(&text)),
                 };
-                self.named(&name, style, &text);
+                self.named(&name, style, &(std::mem::take(&mut before) + &text));
                 name = " ".repeat(name.chars().count());
                 style = "";
             }

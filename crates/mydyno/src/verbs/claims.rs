@@ -62,12 +62,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         let claims = chosen.iter().map(|claim| listed(claim)).collect();
         ui.out(&ClaimList { header, claims, extra: Map::new() }.to_json());
     } else if let (Some(_), [claim]) = (&args.id, chosen.as_slice()) {
-        ui.out(&text::visible(&explain(claim)));
+        ui.prose(&text::visible(&explain(claim)));
     } else {
         let width = chosen.iter().map(|c| c.document.id.len()).max().unwrap_or(0);
         for claim in chosen {
             let d = &claim.document;
-            ui.out(&format!("{:<width$}  {:<11} {:<8} {}", d.id, claim.area, d.severity.name(), d.title));
+            ui.prose(&format!("{:<width$}  {:<11} {:<8} {}", d.id, claim.area, d.severity.name(), d.title));
         }
     }
     Ok(Status::Fine)

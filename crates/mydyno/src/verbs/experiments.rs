@@ -45,12 +45,12 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         let experiments = chosen.iter().map(|experiment| experiment.definition.clone()).collect();
         ui.out(&ExperimentList { header, experiments, extra: Map::new() }.to_json());
     } else if let (Some(_), [experiment]) = (&args.name, chosen.as_slice()) {
-        ui.out(&text::visible(&explain(&experiment.definition)));
+        ui.prose(&text::visible(&explain(&experiment.definition)));
     } else {
         let width = chosen.iter().map(|e| e.definition.name.len()).max().unwrap_or(0);
         for experiment in chosen {
             let d = &experiment.definition;
-            ui.out(&format!("{:<width$}  {:<9}  {}", d.name, d.execution.mode.name(), d.question));
+            ui.prose(&format!("{:<width$}  {:<9}  {}", d.name, d.execution.mode.name(), d.question));
         }
     }
     Ok(Status::Fine)

@@ -74,7 +74,7 @@ fn status(ui: &Ui) -> Result<Status, Failure> {
     } else if changes.is_empty() && damaged.is_empty() {
         ui.out("Nothing is changed on this host.");
     } else {
-        ui.out(&changes.iter().map(describe).collect::<Vec<_>>().join("\n"));
+        ui.prose(&changes.iter().map(describe).collect::<Vec<_>>().join("\n"));
     }
     if only_nul(host.as_ref())? {
         return Err(lost_journal("Run `mydyno host restore`"));
@@ -89,7 +89,7 @@ fn levers(ui: &Ui) -> Result<Status, Failure> {
         let header = Header::of::<LeverList>(OffsetDateTime::now_utc());
         ui.out(&LeverList { header, levers, extra: Map::new() }.to_json());
     } else {
-        ui.out(&levers.iter().map(lever).collect::<Vec<_>>().join("\n"));
+        ui.prose(&levers.iter().map(lever).collect::<Vec<_>>().join("\n"));
     }
     Ok(Status::Fine)
 }

@@ -53,11 +53,11 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
             KnobList { header, knobs: chosen.into_iter().cloned().collect(), extra: serde_json::Map::new() };
         ui.out(&list.to_json());
     } else if let (Some(_), [knob]) = (&args.name, chosen.as_slice()) {
-        ui.out(&explain(knob, args.release.as_ref(), &knobs));
+        ui.prose(&explain(knob, args.release.as_ref(), &knobs));
     } else {
         let width = chosen.iter().map(|knob| knob.name.len()).max().unwrap_or(0);
         for knob in &chosen {
-            ui.out(format!("{:<width$}  {}", knob.name, line(knob)).trim_end());
+            ui.prose(format!("{:<width$}  {}", knob.name, line(knob)).trim_end());
         }
         ui.note(&format!("{} knobs; mydyno knobs NAME explains one", chosen.len()));
     }

@@ -60,7 +60,7 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
             let name = proved.verdict.name();
             let (at, experiment) = (text::line(&proved.at), text::line(&proved.experiment));
             ui.out(&format!("{at}  {name:<9}  {experiment}"));
-            ui.out(&format!("  {}", text::line(&proved.answer)));
+            ui.prose(&format!("  {}", text::line(&proved.answer)));
             let from =
                 proved.imported.as_ref().map_or_else(String::new, |file| format!("; imported from {file}"));
             let place = format!("{}; {}; {}{from}", proved.server, proved.host, proved.folder);

@@ -28,11 +28,11 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         let workloads = specs.iter().map(|spec| listed(spec)).collect();
         ui.out(&WorkloadList { header, workloads, extra: Map::new() }.to_json());
     } else if let (Some(_), [spec]) = (&args.name, specs.as_slice()) {
-        ui.out(&explain(spec));
+        ui.prose(&explain(spec));
     } else {
         let width = specs.iter().map(|s| s.name.len()).max().unwrap_or(0);
         for spec in specs {
-            ui.out(&format!("{:<width$}  {}", spec.name, spec.summary));
+            ui.prose(&format!("{:<width$}  {}", spec.name, spec.summary));
         }
     }
     Ok(Status::Fine)

@@ -25,7 +25,7 @@ pub fn write(folder: &Path, findings: &Findings, fragment: &Fragment, ui: &Ui) -
         std::fs::DirBuilder::new().mode(0o700).recursive(below).create(path).map_err(|e| failed(path, e))
     };
     make(folder, false)?;
-    for file in &files {
+    let written = files.iter().try_for_each(|file| {
         let path = folder.join(file.path);
         if let Some(parent) = path.parent() {
             make(parent, true)?;
@@ -37,8 +37,13 @@ pub fn write(folder: &Path, findings: &Findings, fragment: &Fragment, ui: &Ui) -
             .mode(mode)
             .open(&path)
             .and_then(|mut f| f.write_all(file.text.as_bytes()))
-            .map_err(|e| failed(&path, e))?;
+            .map_err(|e| failed(&path, e))
+    });
+    if written.is_err() {
+        // Half of the remedies could be applied by mistake.
+        let _ = std::fs::remove_dir_all(folder);
     }
+    written?;
     ui.note(&format!(
         "Remedies written to {}: start with README.md there. Nothing has been applied",
         folder.display()
