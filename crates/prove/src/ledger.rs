@@ -45,7 +45,9 @@ pub fn append(state: &Path, proved: &Proved) -> Result<(), ProveError> {
 /// The ledger exists and cannot be read.
 pub fn read(state: &Path) -> Result<(Vec<Proved>, usize), ProveError> {
     let path = path(state);
-    if path.exists() { read_file(&path) } else { Ok((Vec::new(), 0)) }
+    // A state folder of another user is no empty ledger.
+    let exists = path.try_exists().map_err(ProveError::io("read", &path))?;
+    if exists { read_file(&path) } else { Ok((Vec::new(), 0)) }
 }
 
 fn read_file(path: &Path) -> Result<(Vec<Proved>, usize), ProveError> {
@@ -189,6 +191,14 @@ mod tests {
         fs::write(&cut, format!("{text}{{\"at\":\n")).unwrap();
         append(folder.path(), &proved("b")).unwrap();
         assert_eq!(read(folder.path()).unwrap(), (vec![proved("a"), proved("b")], 1));
+    }
+
+    #[test]
+    fn a_state_folder_that_cannot_be_read_is_no_empty_ledger() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("file");
+        fs::write(&state, "").unwrap();
+        assert!(read(&state).unwrap_err().to_string().contains("verdicts.jsonl"));
     }
 
     #[test]

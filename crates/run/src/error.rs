@@ -151,9 +151,9 @@ pub enum RunError {
 
 fn remedy(error: &std::io::Error) -> &'static str {
     match error.kind() {
-        std::io::ErrorKind::StorageFull => ": free some space, or write elsewhere with --out DIR",
+        std::io::ErrorKind::StorageFull => ": free some space, or write to another file system",
         std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-            ": write elsewhere with --out DIR"
+            ": write to another place"
         }
         std::io::ErrorKind::AlreadyExists => ": name a folder that does not exist yet",
         _ => "",

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -285,11 +286,20 @@ fn in_a_thread<T: Send + 'static>(
     }
 }
 
+/// Whether a path leads to a socket; one that cannot be examined counts as one.
+fn is_socket(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |about| about.file_type().is_socket())
+}
+
 fn unreachable_socket(path: &Path, endpoint: &Endpoint, source: io::Error) -> WireError {
     let remedy = match source.kind() {
         io::ErrorKind::NotFound => format!(
             "no socket is there: start the server, or name its socket (--socket; the server shows it by SELECT @@socket{})",
             if path.is_absolute() { "" } else { ", as an absolute path" }
+        ),
+        io::ErrorKind::ConnectionRefused if !is_socket(path) => format!(
+            "{} is there, but it is no socket: name the server's socket (--socket; the server shows it by SELECT @@socket)",
+            path.display()
         ),
         io::ErrorKind::ConnectionRefused => {
             "the socket exists but no server listens on it: the server is down or was killed; start it"
@@ -316,4 +326,29 @@ fn unreachable_host(endpoint: &Endpoint, source: io::Error) -> WireError {
         _ => "check the host and the network",
     };
     WireError::Unreachable { endpoint: endpoint.to_string(), source, remedy: remedy.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn refusal(path: &Path) -> String {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        Socket::connect(&Endpoint::Unix(path.to_owned()), deadline, None).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_folder_or_a_file_in_the_place_of_the_socket_is_no_server_that_is_down() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, socket) = (folder.path().join("file"), folder.path().join("socket"));
+        std::fs::write(&file, "").unwrap();
+        drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+        for path in [folder.path(), &file] {
+            let error = refusal(path);
+            assert!(error.contains("it is no socket") && !error.contains("is down"), "{error}");
+        }
+        assert!(refusal(&socket).contains("no server listens on it"), "{}", refusal(&socket));
+    }
 }
