@@ -33,11 +33,77 @@ fn bash_completes_verbs_options_and_values() {
         (&["mydyno", "prove", "sync-d"], "sync-delay"),
         (&["mydyno", "server", "up", "x", "--lever", "vm.swappi"], "vm.swappiness="),
         (&["mydyno", "completions", "zs"], "zsh"),
+        (&["mydyno", "man", "server", "u"], "up"),
+        (&["mydyno", "audit", "--area", "opt"], "options"),
+        (&["mydyno", "knobs", "--for", "mariadb-10.1"], "mariadb-10.11"),
+        (&["mydyno", "verdicts", "sync-d"], "sync-delay"),
+        // The parts at which bash splits; it replaces the last one.
+        (&["mydyno", "report", "--format", "=", "h"], "html"),
+        (&["mydyno", "bench", "--lever", "=", "vm.swappi"], "vm.swappiness="),
+        (&["mydyno", "audit", "--dsn", "mysql", ":", "//a", "@", "h/", "--fail-on", "=", "hi"], "high"),
     ] {
         let found = completed(&home, words);
         assert!(found.iter().any(|word| word.trim() == wanted), "{words:?}: {found:?}");
     }
     assert_eq!(home.lasting_traces(), [""; 0], "completing makes nothing");
+}
+
+#[test]
+fn runs_are_completed_by_number_name_and_folder() {
+    let home = Home::new();
+    let server = home.server("s", &[]);
+    home.fine(&server.bench("oltp_point_select", &["--connections", "1", "--time", "1s", "--warmup", "0s"]));
+    home.fine(&["runs", "name", "1", "before"]);
+    home.fine(&["runs", "tag", "1", "mine"]);
+    let words = completed(&home, &["mydyno", "report", ""]);
+    for word in ["1", "before"] {
+        assert!(words.iter().any(|found| found == word), "{words:?}");
+    }
+    assert!(completed(&home, &["mydyno", "report", "20"])[0].ends_with("-oltp_point_select"));
+    assert_eq!(completed(&home, &["mydyno", "runs", "--of", "o"]), ["oltp_point_select"]);
+    assert_eq!(completed(&home, &["mydyno", "runs", "--tag", ""]), ["mine"]);
+}
+
+#[test]
+fn a_program_that_is_not_on_the_path_is_completed_by_its_path_and_in_silence() {
+    let home = Home::new();
+    let (program, script) = (env!("CARGO_BIN_EXE_mydyno"), home.fine(&["completions", "bash"]));
+    for (typed, found) in [(program, "bench \n"), ("mydyno", "\n"), ("/none/mydyno", "\n")] {
+        let script = format!(
+            "{script}\nPATH=/usr/bin:/bin; COMP_WORDS=({typed} ben); COMP_CWORD=1
+             _clap_complete_mydyno {typed} ben ''; printf '%s \\n' \"${{COMPREPLY[@]}}\""
+        );
+        let output = Command::new("bash").arg("-c").arg(script).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(printed.trim(), found.trim(), "{typed}");
+        assert!(output.stderr.is_empty(), "{typed}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn zsh_completes_at_the_first_key_from_a_file_and_from_the_running_script() {
+    let home = Home::new();
+    let folder = home.path().join("functions");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("_mydyno"), home.fine(&["completions", "zsh"])).unwrap();
+    let program = env!("CARGO_BIN_EXE_mydyno");
+    // The functions of zsh's own completion, as far as the script needs them.
+    let given = format!(
+        "_describe() {{ print -rl -- ${{(P)3}} }}; compdef() {{ print compdef $1 }}; words=({program} ben); CURRENT=2"
+    );
+    let loaded = format!("{given}; fpath=({}); autoload -Uz _mydyno; _mydyno; _mydyno", folder.display());
+    let sourced = format!("{given}; source {}/_mydyno; _clap_dynamic_completer_mydyno", folder.display());
+    for (script, wanted) in [(loaded, ["bench:", "bench:"]), (sourced, ["compdef _clap", "bench:"])] {
+        // Not every machine has zsh.
+        let Ok(output) = Command::new("zsh").args(["-f", "-c", &script]).output() else { return };
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let lines: Vec<&str> = printed.lines().collect();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            lines.len() == 2 && lines[0].starts_with(wanted[0]) && lines[1].starts_with(wanted[1]),
+            "{printed} {errors}"
+        );
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Completion in the shell: the command line with the known values, and the scripts that request them.
 
+mod kept;
+
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::CompleteEnv;
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
-use clap_complete::env::Shells;
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use mydyno_host::{Machine, StateDir};
 use mydyno_sandbox::Site;
 
@@ -33,17 +34,15 @@ const VALUES: &[(&[&str], &str, Values)] = &[
     (&["checkup"], "workload", workloads),
     (&["checkup"], "only", claims),
     (&["checkup"], "skip", claims),
-    (&["config"], "verb", verbs),
-    (&["prove"], "resume", runs),
-    (&["prove"], "extend", runs),
-    (&["prove"], "again", runs),
-    (&["watch"], "replay", runs),
-    (&["report"], "runs", runs),
-    (&["runs", "name"], "run", runs),
-    (&["runs", "tag"], "run", runs),
-    (&["runs", "compare"], "runs", runs),
-    (&["runs", "export"], "run", runs),
-    (&["runs", "delete"], "runs", runs),
+    (&["audit"], "area", areas),
+    (&["audit"], "release", releases),
+    (&["knobs"], "release", releases),
+    (&["verdicts"], "name", proved),
+    (&["config"], "verb", commands),
+    (&["man"], "verb", commands),
+    (&["runs"], "of", kept::subjects),
+    (&["runs"], "tag", kept::tags),
+    (&["runs", "tag"], "tags", kept::tags),
     (&["compare"], "baseline", levers),
     (&["compare"], "treatment", levers),
     (&["compare"], "both", levers),
@@ -59,6 +58,20 @@ const VALUES: &[(&[&str], &str, Values)] = &[
     (&["server", "cli"], "name", servers),
 ];
 
+/// Arguments that name kept runs: the subcommands that lead to them, and an identifier.
+const RUNS: &[(&[&str], &str)] = &[
+    (&["prove"], "resume"),
+    (&["prove"], "extend"),
+    (&["prove"], "again"),
+    (&["watch"], "replay"),
+    (&["report"], "runs"),
+    (&["runs", "name"], "run"),
+    (&["runs", "tag"], "run"),
+    (&["runs", "compare"], "runs"),
+    (&["runs", "export"], "run"),
+    (&["runs", "delete"], "runs"),
+];
+
 /// Answers a shell's script, if it requests candidates. Returns whether it did; the program then ends.
 pub fn answer() -> bool {
     let here = std::env::current_dir().ok();
@@ -69,31 +82,38 @@ pub fn answer() -> bool {
 }
 
 /// The script of a shell of [`SHELLS`].
-pub fn script(shell: &str) -> Option<String> {
-    let mut script = Vec::new();
-    let shells = Shells::builtins();
-    shells.completer(shell)?.write_registration(VARIABLE, "mydyno", "mydyno", "mydyno", &mut script).ok()?;
-    String::from_utf8(script).ok()
+pub fn script(shell: &str) -> Option<&'static str> {
+    match shell {
+        "bash" => Some(include_str!("mydyno.bash")),
+        "zsh" => Some(include_str!("_mydyno")),
+        "fish" => Some(include_str!("mydyno.fish")),
+        _ => None,
+    }
 }
 
 /// The command line with the values of its arguments.
 fn command() -> Command {
-    VALUES.iter().fold(Cli::command(), |command, (path, id, values)| with_values(command, path, id, *values))
+    let command = VALUES.iter().fold(Cli::command(), |command, (path, id, values)| {
+        with(command, path, id, &|arg: Arg| arg.add(ArgValueCandidates::new(*values)))
+    });
+    RUNS.iter().fold(command, |command, (path, id)| {
+        with(command, path, id, &|arg: Arg| arg.add(ArgValueCompleter::new(kept::runs)))
+    })
 }
 
-fn with_values(command: Command, path: &[&str], id: &'static str, values: Values) -> Command {
+/// The command line with a changed argument.
+fn with(command: Command, path: &[&str], id: &'static str, change: &dyn Fn(Arg) -> Arg) -> Command {
     if let [first, rest @ ..] = path {
-        return command.mut_subcommand(*first, |below| with_values(below, rest, id, values));
+        return command.mut_subcommand(*first, |below| with(below, rest, id, change));
     }
-    let reported = |arg: Arg| arg.add(ArgValueCandidates::new(values));
     let positionals: Vec<String> = command.get_positionals().map(|arg| arg.get_id().to_string()).collect();
     if !positionals.iter().any(|name| name == id) {
-        return command.mut_arg(id, reported);
+        return command.mut_arg(id, change);
     }
     // A changed argument moves to the end: all of them are changed in turn to stay in order.
     positionals.into_iter().fold(command, |command, name| {
         let wanted = name == id;
-        command.mut_arg(name, |arg| if wanted { reported(arg) } else { arg })
+        command.mut_arg(name, |arg| if wanted { change(arg) } else { arg })
     })
 }
 
@@ -105,8 +125,41 @@ fn workloads() -> Vec<CompletionCandidate> {
     mydyno_workload::catalogue::all().map(|spec| candidate(spec.name, spec.summary)).collect()
 }
 
-fn verbs() -> Vec<CompletionCandidate> {
-    Cli::command().get_subcommands().map(|verb| CompletionCandidate::new(verb.get_name())).collect()
+/// The verbs, or the commands below those that are typed.
+fn commands() -> Vec<CompletionCandidate> {
+    let words: Vec<String> = std::env::args().skip_while(|word| word != "--").skip(1).collect();
+    below(&Cli::command(), &words)
+}
+
+/// The commands below those that the words name, of which the first two are the program and the verb, and the last is being typed.
+fn below(all: &Command, words: &[String]) -> Vec<CompletionCandidate> {
+    let typed = words.split_last().map_or(&[][..], |(_, before)| before);
+    let named = typed.iter().skip(2).filter(|word| !word.starts_with('-'));
+    let found = named.fold(all, |command, word| command.find_subcommand(word).unwrap_or(command));
+    let shown = found.get_subcommands().filter(|verb| !verb.is_hide_set());
+    shown
+        .map(|verb| candidate(verb.get_name(), verb.get_about().map(ToString::to_string).unwrap_or_default()))
+        .collect()
+}
+
+fn areas() -> Vec<CompletionCandidate> {
+    let claims = mydyno_judge::Claims::embedded();
+    let areas = claims.iter().flat_map(mydyno_judge::Claims::areas).chain([mydyno_judge::lint::AREA]);
+    areas.map(CompletionCandidate::new).collect()
+}
+
+fn releases() -> Vec<CompletionCandidate> {
+    let knobs = mydyno_settings::knobs::Knobs::embedded();
+    knobs
+        .iter()
+        .flat_map(|knobs| knobs.servers())
+        .map(|server| CompletionCandidate::new(&server.engine))
+        .collect()
+}
+
+/// Names that verdicts have: experiments and claims.
+fn proved() -> Vec<CompletionCandidate> {
+    experiments().into_iter().chain(claims()).collect()
 }
 
 fn claims() -> Vec<CompletionCandidate> {
@@ -147,12 +200,6 @@ fn data() -> Vec<CompletionCandidate> {
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-fn runs() -> Vec<CompletionCandidate> {
-    let Some(state) = state() else { return vec![] };
-    let entries = std::fs::read_dir(state.path().join("runs")).into_iter().flatten().flatten();
-    entries.map(|entry| CompletionCandidate::new(entry.path())).collect()
-}
-
 /// The state folder, if there is one: completing does not make it.
 fn state() -> Option<StateDir> {
     StateDir::find(&StateDir::default_path().ok()?).ok()?
@@ -169,12 +216,36 @@ mod tests {
     }
 
     #[test]
+    fn commands_are_those_below_the_typed_ones() {
+        let names = |line: &str| -> Vec<String> {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let found = below(&Cli::command(), &words);
+            found.iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect()
+        };
+        assert!(names("mydyno man ").contains(&"bench".to_owned()));
+        assert!(names("mydyno man serv").contains(&"server".to_owned()));
+        let below_server = names("mydyno config server u");
+        assert!(below_server.contains(&"up".to_owned()) && !below_server.contains(&"bench".to_owned()));
+        assert!(!names("mydyno man probe ").contains(&"malloc-child".to_owned()));
+    }
+
+    #[test]
     fn every_shell_has_a_script_and_the_catalogues_have_values() {
         for shell in SHELLS {
             assert!(script(shell).unwrap().contains(VARIABLE), "{shell}");
         }
         assert!(script("tcsh").is_none());
-        for values in [workloads(), claims(), knobs(), experiments(), levers()] {
+        for values in [
+            workloads(),
+            claims(),
+            knobs(),
+            experiments(),
+            levers(),
+            areas(),
+            releases(),
+            proved(),
+            commands(),
+        ] {
             assert!(values.len() > 5, "{values:?}");
         }
     }
