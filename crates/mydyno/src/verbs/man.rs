@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 use clap_mangen::Man;
 use mydyno_run::writer::write_output;
 
@@ -65,16 +65,43 @@ fn all(command: &Command, name: &str, pages: &mut Vec<(String, String)>) {
     }
 }
 
+/// Verbs that read the command line of another program: options of mydyno have no place there.
+const OTHER_PROGRAMS: [(&str, &str); 2] = [("mydyno-sysbench", "sysbench"), ("mydyno-slap", "slap")];
+
+/// Environment variables that a user sets for mydyno.
+const ENVIRONMENT: [(&str, &str); 5] = [
+    (
+        "MYDYNO_STATE",
+        "The state folder: runs, private servers and the journal of changes. It goes before `state` in the file of defaults. Default: /var/lib/mydyno for root, else $XDG_STATE_HOME/mydyno or ~/.local/state/mydyno.",
+    ),
+    (
+        "MYDYNO_CONFIG",
+        "The file of defaults, as --config. Default: $XDG_CONFIG_HOME/mydyno.toml or ~/.config/mydyno.toml.",
+    ),
+    ("MYDYNO_LOG", "Diagnostics on standard error, as --log."),
+    (
+        "MYSQL_PWD",
+        "The password of the account. Other users of the host cannot see it on a command line; a file (--password-file) is safer.",
+    ),
+    ("MYSQL_HOST, MYSQL_TCP_PORT, MYSQL_UNIX_PORT, MYSQL_HOME", "As for the clients of MySQL and MariaDB."),
+];
+
 /// A page in the format of man(7). Writing to memory does not fail, so errors are ignored.
 fn page(command: &Command, name: &str) -> String {
     let mut text = Vec::new();
     let mut command = command.clone().display_name(name.to_owned());
+    let other = OTHER_PROGRAMS.iter().find(|(page, _)| *page == name);
+    let hidden = |arg: Arg| if arg.is_positional() { arg } else { arg.hide(true) };
+    if other.is_some() {
+        command = command.mut_args(hidden);
+    }
     // One line instead of every option: some verbs have a hundred.
     let usage = command.render_usage().to_string();
     let after = command.get_after_help().map(ToString::to_string);
-    let has_options = command.get_arguments().any(|arg| !arg.is_hide_set());
+    let has_options = other.is_none() && command.get_arguments().any(|arg| !arg.is_hide_set());
     let has_commands = command.get_subcommands().any(|below| !below.is_hide_set());
-    let man = Man::new(command).date("").manual("mydyno");
+    let version = mydyno_model::Writer::current().version;
+    let man = Man::new(command).date("").source(format!("mydyno {version}")).manual("mydyno");
     let _ = man.render_title(&mut text);
     let _ = man.render_name_section(&mut text);
     let _ = writeln!(text, ".SH SYNOPSIS\n{}", literal(usage.trim_start_matches("Usage: ").trim()));
@@ -82,8 +109,20 @@ fn page(command: &Command, name: &str) -> String {
     if has_options {
         let _ = man.render_options_section(&mut text);
     }
+    if let Some((_, verb)) = other {
+        let words = format!(
+            "Options, commands and reports are those of the other program; `mydyno {verb} --help` lists them."
+        );
+        let _ = writeln!(text, ".SH OPTIONS\n{}", literal(&words));
+    }
     if has_commands {
         let _ = man.render_subcommands_section(&mut text);
+    }
+    if name == "mydyno" {
+        let _ = writeln!(text, ".SH ENVIRONMENT");
+        for (variable, meaning) in ENVIRONMENT {
+            let _ = writeln!(text, ".TP\n\\fB{}\\fR\n{}", literal(variable), literal(meaning));
+        }
     }
     if let Some(after) = after {
         // Examples are formatted by hand.
@@ -100,4 +139,44 @@ fn literal(text: &str) -> String {
         false => line.to_owned(),
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page_of(name: &str) -> String {
+        let mut command = Cli::command();
+        command.build();
+        let mut pages = Vec::new();
+        all(&command, "mydyno", &mut pages);
+        pages.into_iter().find(|(page, _)| page == name).unwrap().1
+    }
+
+    #[test]
+    fn pages_of_other_programs_list_no_options_of_this_one() {
+        for (name, verb) in OTHER_PROGRAMS {
+            let page = page_of(name);
+            assert!(page.contains(&format!("`mydyno {verb} \\-\\-help`")), "{page}");
+            assert!(page.contains(&format!("SYNOPSIS\nmydyno {verb} [WORD]...")), "{page}");
+            for option in ["json", "quiet", "log"] {
+                assert!(!page.contains(&format!("\\-\\-{option}")), "{option}: {page}");
+            }
+        }
+        assert!(page_of("mydyno-bench").contains("\\-\\-json"));
+    }
+
+    #[test]
+    fn the_page_of_mydyno_names_its_environment_and_every_page_its_program() {
+        let page = page_of("mydyno");
+        let environment = page.split_once(".SH ENVIRONMENT").unwrap().1;
+        for variable in ["MYDYNO_STATE", "MYDYNO_CONFIG", "MYDYNO_LOG", "MYSQL_PWD"] {
+            assert!(environment.contains(&format!("\\fB{variable}\\fR")), "{variable}: {page}");
+        }
+        let version = mydyno_model::Writer::current().version;
+        for name in ["mydyno", "mydyno-bench", "mydyno-runs-name"] {
+            let title = page_of(name).lines().find(|line| line.starts_with(".TH")).unwrap().to_owned();
+            assert!(title.contains(&format!("mydyno {version}")), "{title}");
+        }
+    }
 }
