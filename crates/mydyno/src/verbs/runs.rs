@@ -84,11 +84,9 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         None => list(args, &runs, ui)?,
         Some(Step::Name { run, name }) => {
             let folder = found(run)?;
-            let taken = kept::list(&runs).map_err(failure)?.into_iter().find(|other| {
-                name.is_some() && other.label.name == *name && Path::new(&other.path) != folder
-            });
-            if let (Some(other), Some(name)) = (taken, name) {
-                return Err(Failure::usage(format!("{name:?} is the name of {} already", other.folder)));
+            let kept = kept::list(&runs).map_err(failure)?;
+            if let Some(why) = name.as_ref().and_then(|name| taken(&kept, &folder, name)) {
+                return Err(Failure::usage(why));
             }
             kept::relabel(&folder, |label| label.name.clone_from(name)).map_err(failure)?;
         }
@@ -136,6 +134,19 @@ pub fn run(args: &Args, ui: &Ui) -> Result<Status, Failure> {
         }
     }
     Ok(Status::Fine)
+}
+
+/// The reason why a name is not free for the run in a folder: another run has it, or another folder is called so, which goes before
+/// names.
+fn taken(kept: &[KeptRun], folder: &Path, name: &str) -> Option<String> {
+    let others = || kept.iter().filter(|other| Path::new(&other.path) != folder);
+    if others().any(|other| other.folder == name) {
+        return Some(format!(
+            "{name:?} is the folder of another run, so it would mean that one: give another name"
+        ));
+    }
+    let other = others().find(|other| other.label.name.as_deref() == Some(name))?;
+    Some(format!("{name:?} is the name of {} already", other.folder))
 }
 
 /// The folder of a run that the command line names by path, name or number.
@@ -215,4 +226,31 @@ fn list(args: &Args, runs: &Path, ui: &Ui) -> Result<(), Failure> {
         ui.out(text::line(&line).trim_end());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use mydyno_model::run_list::RunLabel;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_another_run_or_folder_has_is_taken() {
+        let run = |number, folder: &str, name: Option<&str>| KeptRun {
+            number,
+            folder: folder.to_owned(),
+            path: format!("/state/runs/{folder}"),
+            kind: RunKind::Run,
+            created: String::new(),
+            subject: String::new(),
+            server: String::new(),
+            label: RunLabel { name: name.map(str::to_owned), tags: Vec::new() },
+        };
+        let kept = [run(1, "20261128-tpcc", None), run(2, "20261127-tpcc", Some("before"))];
+        let of_first = |name| taken(&kept, Path::new("/state/runs/20261128-tpcc"), name);
+        assert!(of_first("before").unwrap().contains("the name of 20261127-tpcc"));
+        assert!(of_first("20261127-tpcc").unwrap().contains("the folder of another run"));
+        assert_eq!(of_first("after"), None);
+        assert_eq!(of_first("20261128-tpcc"), None);
+    }
 }

@@ -25,6 +25,9 @@ use crate::signals;
 use crate::ui::Ui;
 use levers::LeverArgs;
 
+/// Longest time of a measure, as for the window of a bench.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
+
 /// File of the document in the folder of `--out`.
 const DOCUMENT: &str = "probe.json";
 
@@ -343,7 +346,7 @@ fn timing(probe: &Probe) -> Result<Timing, Failure> {
         Probe::Unlink(args) => ("0s", "0s", (args.count, args.order.seed)),
         Probe::MallocChild { .. } | Probe::MemoryChild { .. } => ("0s", "0s", (0, 0)),
     };
-    let (time, warm_up) = (duration("time", time)?, duration("warmup", warmup)?);
+    let (time, warm_up) = (bounded("time", time)?, bounded("warmup", warmup)?);
     Ok(Timing { time, warm_up, rounds, seed })
 }
 
@@ -360,6 +363,12 @@ fn wrong(option: &str, problem: impl std::fmt::Display) -> Failure {
 
 fn duration(option: &str, text: &str) -> Result<Duration, Failure> {
     parse_duration(text).map_err(|e| wrong(option, e))
+}
+
+/// As [`duration`], at most [`LONGEST`].
+fn bounded(option: &str, text: &str) -> Result<Duration, Failure> {
+    let time = duration(option, text)?;
+    if time > LONGEST { Err(wrong(option, "longer than 7d: repeat the probe instead")) } else { Ok(time) }
 }
 
 fn size(option: &str, text: &str) -> Result<u64, Failure> {
@@ -401,4 +410,16 @@ fn write(folder: &Path, report: &ProbeReport) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(&path, report.to_json()))
         .map_err(|e| Failure::environment(format!("cannot write {}: {e}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_at_most_a_week() {
+        assert_eq!(bounded("time", "7d").ok(), Some(LONGEST));
+        let failure = bounded("time", "99999999999d").unwrap_err();
+        assert!(failure.problems[0].starts_with("--time: longer than 7d"), "{failure:?}");
+    }
 }
