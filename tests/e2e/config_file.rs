@@ -99,10 +99,65 @@ fn a_file_with_mistakes_stops_every_verb_but_help_and_names_the_way_out() {
     assert!(home.fails(2, &["--config", "/none.toml", "workloads"]).contains("/none.toml"));
     assert!(home.fails(2, &["workloads", "--config", "x"]).contains("before the verb"));
 
+    // An empty list is no switch that is on.
+    fs::write(&path, "[bench]\nset = []\n").unwrap();
+    assert!(
+        home.fails(2, &["workloads"])
+            .contains(&format!("{}: set: an empty list", at(2).trim_end_matches(": ")))
+    );
+    // Values that the program judges, not its parser.
+    fs::write(&path, "[bench]\ntables = 1\ntime = \"xx\"\n").unwrap();
+    let error = home.fails(2, &["bench", "oltp_read_only", "--sandbox"]);
+    assert!(
+        error.contains("\"xx\"") && error.contains(&format!("--time is a default of {}:3", path.display())),
+        "{error}"
+    );
+    let error = home.fails(2, &["bench", "tpcc", "--sandbox"]);
+    assert!(error.contains("--time") && !error.contains("--tables"), "{error}");
+    assert!(!home.fails(2, &["bench", "oltp_read_only", "--sandbox", "--time", "yy"]).contains(".toml"));
+
     // A value that the verb refuses: the message says which file has it.
     fs::write(&path, "[target]\nport = 99999\n").unwrap();
     let error = home.fails(2, &["audit"]);
     assert!(error.contains("--port=99999") && error.contains("mydyno config"), "{error}");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     assert!(home.fails(2, &["workloads"]).contains("chmod o-w"));
+}
+
+#[test]
+fn the_list_of_defaults_is_that_of_a_verb_and_steers_no_terminal() {
+    let home = Home::new();
+    with_file(
+        &home,
+        "[target]\nhost = \"x\\u001b[31mred\"\n[bench]\ntime = \"5s\"\n[\"server up\"]\nset = [\"a=1\"]\n",
+    );
+    let shown = home.fine(&["config"]);
+    assert!(shown.contains(r"x\u{1b}[31mred") && !shown.contains('\u{1b}'), "{shown:?}");
+    for words in [&["config", "server", "up"][..], &["config", "server up"]] {
+        let shown = home.fine(words);
+        assert!(shown.contains("server up.set") && !shown.contains("bench.time"), "{shown}");
+    }
+    assert!(home.fails(2, &["config", "bnech"]).contains("`bench`?"));
+    assert!(home.fails(2, &["--config=", "config"]).contains("--config names no file"));
+}
+
+#[test]
+fn a_file_of_the_other_kind_is_named_as_such() {
+    let home = Home::new();
+    let path = with_file(&home, "[bench]\ntime = \"5s\"\n");
+    let audit = home.command(&["audit", "--host-only"]).current_dir(path.parent().unwrap()).output().unwrap();
+    let error = String::from_utf8(audit.stderr).unwrap();
+    assert_eq!(audit.status.code(), Some(2), "{error}");
+    let which = format!("{} is read as the list of accepted findings", path.display());
+    assert!(
+        error.contains("unknown field `bench`") && error.contains(&which) && error.contains("--accept FILE"),
+        "{error}"
+    );
+    fs::write(&path, "[[accept]]\nclaim = \"swappiness\"\nreason = \"no swap\"\nuntil = 2027-03-31\n")
+        .unwrap();
+    let error = home.fails(2, &["workloads"]);
+    assert!(
+        error.contains(&format!("{}:1", path.display())) && error.contains("`mydyno audit --accept FILE`"),
+        "{error}"
+    );
 }

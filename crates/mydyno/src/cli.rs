@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 
+use crate::config::Added;
 use crate::failure::{Failure, Status};
 use crate::log::Filter;
 use crate::secrets::WORD_AFTER;
@@ -57,8 +58,7 @@ pub fn command_of(args: &[OsString]) -> Command {
 }
 
 /// Parses the command line by `command` and prints help, version and mistakes. A mistake that would repeat `hidden`, a word that may
-/// be a password, is replaced by the remedy. `defaults` names options that the file of defaults has added; it follows a
-/// mistake.
+/// be a password, is replaced by the remedy. `added` are options of the file of defaults; a note about them follows a mistake.
 ///
 /// # Errors
 /// The exit status after help, version (0) or a mistake (2).
@@ -66,7 +66,7 @@ pub fn parse(
     command: Command,
     args: Vec<OsString>,
     hidden: Option<&str>,
-    defaults: Option<String>,
+    added: &Added,
 ) -> Result<(Cli, Ui), ExitCode> {
     let command = workload_args::for_one_workload(command, &args);
     match command.try_get_matches_from(args).and_then(|found| Cli::from_arg_matches(&found)) {
@@ -81,7 +81,7 @@ pub fn parse(
                 return Err(Status::Usage.into());
             }
             print(&error);
-            if let Some(note) = defaults.filter(|_| error.use_stderr()) {
+            if let Some(note) = added.note().filter(|_| error.use_stderr()) {
                 Ui::detect(false, false).note(&note);
             }
             Err(if error.use_stderr() { Status::Usage } else { Status::Fine }.into())

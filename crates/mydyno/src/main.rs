@@ -45,12 +45,12 @@ fn main() -> ExitCode {
     let command = cli::command_of(&args);
     let line = secrets::take_password(args, &command);
     let config = config::Config::find(file, cli::Cli::command);
-    let (args, note) = match &config {
+    let (args, added) = match &config {
         Ok(config) => config.apply(line.args, &command),
-        Err(_) => (line.args, None),
+        Err(_) => (line.args, config::Added::default()),
     };
     let argv = secrets::shown(&args);
-    let (cli, ui) = match cli::parse(command, args, line.word_after.as_deref(), note) {
+    let (cli, ui) = match cli::parse(command, args, line.word_after.as_deref(), &added) {
         Ok(parsed) => parsed,
         Err(status) => return status,
     };
@@ -78,6 +78,7 @@ fn main() -> ExitCode {
     if let Some(word) = line.word_after.filter(|word| !workload_args::is_workload(word)) {
         failure.hide(&word, secrets::WORD_AFTER);
     }
+    added.explain(&mut failure);
     ui.failure(&failure);
     failure.status.into()
 }

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use mydyno_workload::catalogue;
+use mydyno_workload::catalogue::{self, Spec};
 use mydyno_workload::options::{ALIASES, Default, Form, OptionSpec};
+
+use crate::config::{typed_matches, verb_of};
 
 /// The given options, by name, as typed.
 #[derive(Debug, Clone, std::default::Default)]
@@ -41,22 +43,41 @@ pub fn is_workload(word: &str) -> bool {
     mydyno_workload::find(word).is_ok() || std::path::Path::new(word).is_file()
 }
 
+/// The workload that a command line of [`VERBS`] names.
+pub fn workload_of(verb: &str, found: &ArgMatches) -> Option<&'static Spec> {
+    let named = VERBS.contains(&verb).then(|| found.try_get_one::<String>("workload").ok().flatten())??;
+    mydyno_workload::find(named).ok()
+}
+
+/// Whether an option is one of other workloads only.
+pub fn lacks(verb: &str, workload: &Spec, option: &str) -> bool {
+    // `compare` has its own option with the name of one.
+    let taken = verb == "compare" && TAKEN_BY_COMPARE.contains(&option);
+    !taken
+        && all().iter().any(|spec| spec.name == option)
+        && !workload.options.iter().any(|own| own.name == option)
+}
+
 /// The command line, with the options of other workloads hidden and its own in its own words when the arguments request help for
 /// a workload.
 pub fn for_one_workload(command: Command, args: &[OsString]) -> Command {
-    let words: Vec<&str> = args.iter().skip(1).filter_map(|word| word.to_str()).collect();
-    let asks = words.iter().any(|word| matches!(*word, "--help" | "-?"));
-    let Some(verb) = words.iter().find(|word| VERBS.contains(word)).filter(|_| asks) else { return command };
-    let named = words.iter().filter(|word| !word.starts_with('-') && *word != verb);
-    let Some(workload) = named.filter_map(|word| mydyno_workload::find(word).ok()).next() else {
+    let is_question = |word: &OsString| word == "--help" || word == "-?";
+    if !args.iter().any(is_question) {
+        return command;
+    }
+    let Some((_, path)) = verb_of(args, &command) else { return command };
+    let [verb] = path.as_slice() else { return command };
+    let verb = &verb.get_name().to_owned();
+    // Help ends the parsing, so the workload is looked up without it.
+    let rest: Vec<OsString> = args.iter().filter(|word| !is_question(word)).cloned().collect();
+    let Some(workload) = typed_matches(&rest, &command, 1).and_then(|found| workload_of(verb, &found)) else {
         return command;
     };
-    let others = all().into_iter().filter(|spec| !workload.options.iter().any(|own| own.name == spec.name));
-    command.mut_subcommand(*verb, |below| {
+    let others = all().into_iter();
+    command.mut_subcommand(verb, |below| {
         let known: Vec<String> = below.get_arguments().map(|arg| arg.get_id().to_string()).collect();
         let others = others.filter(|spec| known.iter().any(|name| name == spec.name));
-        // `compare` has its own option with the name of one.
-        let others = others.filter(|spec| *verb != "compare" || !TAKEN_BY_COMPARE.contains(&spec.name));
+        let others = others.filter(|spec| lacks(verb, workload, spec.name));
         let below = others.fold(below, |below, spec| below.mut_arg(spec.name, |arg| arg.hide(true)));
         let own = workload.options.iter().filter(|spec| known.iter().any(|name| name == spec.name));
         let own = own.filter(|spec| meanings(spec.name).len() > 1);
@@ -183,5 +204,41 @@ impl FromArgMatches for WorkloadArgs {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// Whether the help of a command line shows an option.
+    fn shows(line: &str, option: &str) -> bool {
+        let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let help =
+            for_one_workload(Cli::command(), &args).try_get_matches_from(&args).unwrap_err().to_string();
+        help.contains(&format!("--{option}"))
+    }
+
+    #[test]
+    fn help_is_that_of_the_workload_and_not_of_a_value_with_its_name() {
+        for (line, warehouses, tables) in [
+            ("mydyno bench oltp_point_select --help", false, true),
+            ("mydyno bench tpcc --help", true, false),
+            ("mydyno bench tpcc -?", true, false),
+            ("mydyno bench --schema tpcc oltp_point_select --help", false, true),
+            ("mydyno bench --schema=tpcc --help", true, true),
+            ("mydyno compare tpcc --help", true, false),
+            ("mydyno bench --help", true, true),
+        ] {
+            assert_eq!(
+                (shows(line, "warehouses"), shows(line, "table-size")),
+                (warehouses, tables),
+                "{line}"
+            );
+        }
+        assert!(shows("mydyno compare oltp_point_select --help", "delta"));
     }
 }

@@ -7,6 +7,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 use super::{Entry, TARGET};
+use crate::workload_args;
 
 /// Options that select a server, or another source: with one of them a command line takes no default of [`TARGET`].
 const NAMES_A_SERVER: &[&str] = &[
@@ -32,12 +33,19 @@ const NAMES_A_SERVER: &[&str] = &[
 const CONNECTS: &str = "on_server";
 
 /// The arguments, with the applicable defaults inserted behind the verb, and these defaults. A typed option has no
-/// default, nor has one that conflicts with a typed one.
-pub fn apply(entries: &[Entry], args: Vec<OsString>, command: &Command) -> (Vec<OsString>, Vec<String>) {
+/// default, nor has one that conflicts with a typed one, nor one that the typed workload does not have.
+pub fn apply<'a>(
+    entries: &'a [Entry],
+    args: Vec<OsString>,
+    command: &Command,
+) -> (Vec<OsString>, Vec<&'a Entry>) {
     let Some((at, path)) = verb_of(&args, command) else { return (args, Vec::new()) };
     let name = path.iter().map(|verb| verb.get_name()).collect::<Vec<_>>().join(" ");
     let Some(verb) = path.last().filter(|verb| !verb.is_hide_set()) else { return (args, Vec::new()) };
-    let typed = typed(&args, command, path.len());
+    let found = typed_matches(&args, command, path.len());
+    let typed = found.as_ref().map(typed).unwrap_or_default();
+    let workload = found.as_ref().and_then(|found| workload_args::workload_of(&name, found));
+    let foreign = |entry: &Entry| workload.is_some_and(|of| workload_args::lacks(&name, of, &entry.key));
     let is_typed = |id: &str| typed.iter().any(|typed| typed == id);
     let arg_of = |entry: &Entry| verb.get_arguments().find(|arg| arg.get_long() == Some(&entry.key));
     let fits = |arg: &Arg| {
@@ -59,18 +67,17 @@ pub fn apply(entries: &[Entry], args: Vec<OsString>, command: &Command) -> (Vec<
         entry.table.as_deref() == Some(TARGET)
             && entries.iter().any(|other| other.table.as_deref() == Some(&name) && other.key == entry.key)
     };
-    let added: Vec<String> = taken
-        .filter(|entry| !shadowed(entry) && arg_of(entry).is_some_and(fits))
-        .flat_map(Entry::typed)
+    let added: Vec<&Entry> = taken
+        .filter(|entry| !shadowed(entry) && !foreign(entry) && arg_of(entry).is_some_and(fits))
         .collect();
     let mut args = args;
-    args.splice(at..at, added.iter().map(OsString::from));
+    args.splice(at..at, added.iter().flat_map(|entry| entry.typed()).map(OsString::from));
     (args, added)
 }
 
 impl Entry {
     /// The entry as arguments.
-    fn typed(&self) -> Vec<String> {
+    pub(super) fn typed(&self) -> Vec<String> {
         match self.values.as_slice() {
             [] => vec![format!("--{}", self.key)],
             values => values.iter().map(|value| format!("--{}={value}", self.key)).collect(),
@@ -79,7 +86,7 @@ impl Entry {
 }
 
 /// The verbs that the arguments name, outermost first, and the index behind the last of them.
-fn verb_of<'a>(args: &[OsString], command: &'a Command) -> Option<(usize, Vec<&'a Command>)> {
+pub fn verb_of<'a>(args: &[OsString], command: &'a Command) -> Option<(usize, Vec<&'a Command>)> {
     let mut path: Vec<&Command> = Vec::new();
     let mut end = 0;
     for (at, arg) in args.iter().enumerate().skip(1) {
@@ -102,14 +109,17 @@ fn verb_of<'a>(args: &[OsString], command: &'a Command) -> Option<(usize, Vec<&'
     (!path.is_empty()).then_some((end, path))
 }
 
-/// Identifiers of the options that are typed behind the innermost of `depth` verbs.
-fn typed(args: &[OsString], command: &Command, depth: usize) -> Vec<String> {
-    let Ok(found) = command.clone().ignore_errors(true).try_get_matches_from(args) else { return Vec::new() };
-    let mut matches: &ArgMatches = &found;
+/// The words behind the innermost of `depth` verbs as clap reads them, up to the first mistake.
+pub fn typed_matches(args: &[OsString], command: &Command, depth: usize) -> Option<ArgMatches> {
+    let mut matches = command.clone().ignore_errors(true).try_get_matches_from(args).ok()?;
     for _ in 0..depth {
-        let Some((_, below)) = matches.subcommand() else { return Vec::new() };
-        matches = below;
+        (_, matches) = matches.remove_subcommand()?;
     }
+    Some(matches)
+}
+
+/// Identifiers of the typed options.
+fn typed(matches: &ArgMatches) -> Vec<String> {
     let typed = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
     matches.ids().filter(typed).map(ToString::to_string).collect()
 }
@@ -164,6 +174,26 @@ mod tests {
         // Only an experiment on the user's server connects to it.
         assert_eq!(applied("mydyno prove swappiness"), "mydyno prove swappiness");
         assert_eq!(applied("mydyno prove x --on-server"), "mydyno prove --host=db1 --user=dba x --on-server");
+    }
+
+    #[test]
+    fn a_default_that_the_workload_does_not_have_is_left_out() {
+        let of = |line: &str| {
+            let command = Cli::command();
+            let text = "[bench]\ntables = 1\ntime = \"60s\"\n[compare]\ntables = 1\ndelta = \"2%\"\n";
+            let entries = read::entries(text, &command).unwrap();
+            let (_, added) = apply(&entries, line.split(' ').map(OsString::from).collect(), &command);
+            added.iter().map(|entry| entry.key.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of("mydyno bench oltp_read_only --sandbox"), "tables time");
+        assert_eq!(of("mydyno bench tpcc --sandbox"), "time");
+        assert_eq!(of("mydyno bench --connections 4 tpcc"), "time");
+        assert_eq!(of("mydyno bench --schema tpcc oltp_read_only"), "tables time");
+        assert_eq!(of("mydyno bench mine.toml"), "time");
+        assert_eq!(of("mydyno compare tpcc --treatment a=1"), "delta");
+        // Without a workload, or with a name that is none, the verb finds the mistake itself.
+        assert_eq!(of("mydyno bench"), "tables time");
+        assert_eq!(of("mydyno bench nosuch"), "tables time");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The user's file of defaults: located, parsed, and inserted into the command line as if the options had been typed.
 
+mod added;
 mod apply;
 mod read;
 
@@ -10,6 +11,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
+
+pub use added::Added;
+pub use apply::{typed_matches, verb_of};
+pub use read::verb;
 
 use crate::failure::{Failure, Status};
 
@@ -56,6 +61,11 @@ impl Config {
         let Some(path) = named.clone().map(PathBuf::from).or_else(default_path) else {
             return Ok(Self::default());
         };
+        if path.as_os_str().is_empty() {
+            return Err(Failure::usage(
+                "--config names no file: give one, as in `mydyno --config FILE bench`",
+            ));
+        }
         let text = match text(&path) {
             Ok(text) => text,
             // A home folder of another user, as with sudo without -H, does not contain this user's file.
@@ -77,17 +87,14 @@ impl Config {
         state.and_then(|entry| entry.values.first()).map(String::as_str)
     }
 
-    /// The arguments with the applicable defaults inserted behind the verb; and a note that names these, in case the
-    /// command line is wrong because of them.
-    pub fn apply(&self, args: Vec<OsString>, command: &Command) -> (Vec<OsString>, Option<String>) {
+    /// The arguments with the applicable defaults inserted behind the verb, and these defaults.
+    pub fn apply(&self, args: Vec<OsString>, command: &Command) -> (Vec<OsString>, Added) {
         if self.entries.is_empty() {
-            return (args, None);
+            return (args, Added::default());
         }
         let (args, added) = apply::apply(&self.entries, args, command);
-        let path = self.path.as_deref().unwrap_or(Path::new("")).display();
-        let note = (!added.is_empty())
-            .then(|| format!("{path} adds {}; `mydyno config` says where each comes from", added.join(" ")));
-        (args, note)
+        let entries = added.into_iter().cloned().collect();
+        (args, Added { path: self.path.clone().unwrap_or_default(), entries })
     }
 }
 

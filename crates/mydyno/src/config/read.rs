@@ -13,6 +13,8 @@ use crate::target::server_options;
 
 /// The key of the state folder.
 pub const STATE: &str = "state";
+/// The key of the entries in a list of accepted findings, which may have the same file name.
+const ACCEPT: &str = "accept";
 
 /// Parses the entries.
 ///
@@ -53,6 +55,11 @@ impl Reader<'_> {
             match value.get_ref() {
                 DeValue::Table(table) => self.table(name, at, table),
                 DeValue::String(path) if name == STATE => self.state(at, path),
+                _ if name == ACCEPT => self.problem(
+                    at,
+                    "accept: this is a list of accepted findings, which `mydyno audit --accept FILE` reads, and no file of defaults"
+                        .into(),
+                ),
                 _ if name == STATE => self.problem(at, "state: the path of a folder, as in \"/data/mydyno\"".into()),
                 _ => self.problem(
                     at,
@@ -114,6 +121,9 @@ impl Reader<'_> {
             DeValue::Array(items) => items.iter().map(Spanned::get_ref).collect(),
             one => vec![one],
         };
+        if items.is_empty() {
+            return self.problem(at, format!("{name}: an empty list: give a value, or take the line away"));
+        }
         let values: Option<Vec<String>> = items.iter().map(|item| typed(item, switch)).collect();
         match values {
             None if switch => self.problem(at, format!("{name}: true or false")),
@@ -217,6 +227,14 @@ mod tests {
             assert!(problems.iter().any(|p| p.starts_with(part)), "{part} is not in\n{all}");
         }
         assert!(!all.contains("hunter2"), "{all}");
+        for empty in ["[bench]\nset = []\n", "[target]\nno-defaults = []\n"] {
+            assert!(
+                read(empty).unwrap_err()[0].starts_with("2: ")
+                    && read(empty).unwrap_err()[0].contains("empty list")
+            );
+        }
+        let list = "[[accept]]\nclaim = \"swappiness\"\nreason = \"no swap\"\nuntil = 2027-03-31\n";
+        assert!(read(list).unwrap_err()[0].contains("`mydyno audit --accept FILE`"));
         let broken = read("[bench]\ntime = \n").unwrap_err();
         assert!(broken[0].starts_with("2: "), "{broken:?}");
     }

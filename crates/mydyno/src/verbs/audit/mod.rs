@@ -374,8 +374,16 @@ fn accepted(args: &Args) -> Result<Vec<accept::Entry>, Failure> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && args.accept.is_none() => return Ok(vec![]),
         Err(e) => return Err(Failure::usage(format!("{}: {e}", path.display()))),
     };
-    accept::read(&path.display().to_string(), &text).map_err(|problems| Failure {
-        status: Status::Usage,
-        problems: problems.iter().map(ToString::to_string).collect(),
+    accept::read(&path.display().to_string(), &text).map_err(|problems| {
+        let absolute = std::path::absolute(&path).unwrap_or(path);
+        let which = format!(
+            "{} is read as the list of accepted findings, whose entries are [[accept]] with claim, reason and until; a file of defaults of \
+             that name belongs into ~/.config, and this command into another folder, or name the list with --accept FILE",
+            absolute.display()
+        );
+        Failure {
+            status: Status::Usage,
+            problems: problems.iter().map(ToString::to_string).chain([which]).collect(),
+        }
     })
 }
