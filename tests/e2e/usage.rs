@@ -15,7 +15,35 @@ fn help_of_a_verb_is_shown_either_way() {
         let asked = home.fine(&[&["help"], verb].concat());
         assert_eq!(asked, home.fine(&[verb, &["--help"]].concat()));
     }
+    for verb in ["bench", "server", "runs"] {
+        assert_eq!(home.fine(&[verb, "help"]), home.fine(&[verb, "--help"]));
+    }
+    for verb in ["audit", "watch", "tpcc-lint", "bench", "prove", "checkup"] {
+        assert!(home.fine(&[verb, "-?"]).contains(&format!("Usage: mydyno {verb}")), "{verb}");
+    }
     assert_eq!(home.end(&["help", "nothing"]).status, 2);
+}
+
+#[test]
+fn help_and_version_that_cannot_be_written_are_no_success() {
+    let home = Home::new();
+    for args in [["--help"].as_slice(), &["--version"], &["bench", "--help"], &["workloads"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ended = Ended::from(home.command(args).stdout(full).output().unwrap());
+        assert!(ended.status == 3 && ended.stderr.contains("could not be written"), "{args:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn no_mistake_repeats_the_password_of_a_url() {
+    let home = Home::new();
+    let url = "mysql://root:hunter2@db1/?password=hunter2";
+    for args in
+        [["audit", url].as_slice(), &[url], &["bench", url], &["audit", "--dsn", url], &["runs", "name", url]]
+    {
+        let ended = home.end(args);
+        assert!(ended.status == 2 && !(ended.stdout + &ended.stderr).contains("hunter2"), "{args:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! line, calls the crates below, prints and exits; no other crate does.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
 
+mod advice;
 mod cli;
 mod completion;
 mod config;

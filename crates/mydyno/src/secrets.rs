@@ -1,6 +1,7 @@
 //! Passwords on the command line: removed before any other code sees them, and overwritten where other users of the
 //! host can read the arguments of this process.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
@@ -135,6 +136,41 @@ fn password_in(arg: &OsStr, verb: &Command) -> Option<Place> {
     None
 }
 
+/// The replacement of a password in a message.
+const NOT_SHOWN: &str = "***";
+
+/// A text without the passwords of the URLs in it, as in `mysql://user:WORD@host/?password=WORD`. A URL ends at white space.
+pub fn without_passwords(text: &str) -> Cow<'_, str> {
+    if !text.contains("://") {
+        return Cow::Borrowed(text);
+    }
+    let shown = |word: &str| match word.split_once("://") {
+        Some((scheme, rest)) => format!("{scheme}://{}", without_password_of_url(rest)),
+        None => word.to_owned(),
+    };
+    Cow::Owned(text.split_inclusive(char::is_whitespace).map(shown).collect())
+}
+
+/// The part of a URL after its scheme, without its passwords.
+fn without_password_of_url(rest: &str) -> String {
+    // A password may hold the characters that end an account or a host.
+    let account = rest.rfind('@').unwrap_or(0);
+    let (before, after) = rest.split_at(account);
+    let before = match before.split_once(':') {
+        Some((user, _)) => format!("{user}:{NOT_SHOWN}"),
+        None => before.to_owned(),
+    };
+    let after = match after.split_once("password=") {
+        Some((options, value)) => {
+            let ends = |c: char| c.is_whitespace() || matches!(c, '&' | '\'' | '"' | '`');
+            let end = value.find(ends).unwrap_or(value.len());
+            format!("{options}password={NOT_SHOWN}{}", &value[end..])
+        }
+        None => after.to_owned(),
+    };
+    before + &after
+}
+
 /// Excludes this process from core dumps. A size limit (`RLIMIT_CORE`) would not do: the kernel ignores it where `core_pattern`
 /// pipes dumps to a program (core(5)), and children inherit it, while a child that executes a program is dumpable again.
 pub use mydyno_linux::calls::this_process::forbid_core_dumps;
@@ -211,6 +247,24 @@ mod tests {
                 assert_eq!(rest, ["mydyno", verb, "w"]);
                 assert!(matches!(password, Password::Ask));
             }
+        }
+    }
+
+    #[test]
+    fn a_message_repeats_no_password_of_a_url() {
+        for (text, shown) in [
+            (
+                "unexpected argument 'mysql://root:hunter2@db1/' found",
+                "unexpected argument 'mysql://root:***@db1/' found",
+            ),
+            ("mysql://root:hun/ter@2@db1:3306/", "mysql://root:***@db1:3306/"),
+            ("mysql://h/?password=hunter2&socket=/s\n", "mysql://h/?password=***&socket=/s\n"),
+            ("mysql://u:hunter2@h/?password=hunter2\n", "mysql://u:***@h/?password=***\n"),
+            ("mysql://app@h:3306/?password-file=/f", "mysql://app@h:3306/?password-file=/f"),
+            ("see https://mariadb.com/kb/en/: a note", "see https://mariadb.com/kb/en/: a note"),
+            ("no URL: a@b", "no URL: a@b"),
+        ] {
+            assert_eq!(without_passwords(text), shown);
         }
     }
 

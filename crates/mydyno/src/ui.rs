@@ -8,6 +8,7 @@ use mydyno_model::text;
 
 use crate::failure::Failure;
 use crate::prose::folded;
+use crate::secrets::without_passwords;
 
 /// Begins red text on a terminal.
 const RED: &str = "\x1b[31m";
@@ -109,11 +110,11 @@ impl Ui {
         text.split(RED).map(without_end).collect::<Vec<_>>().join(RED)
     }
 
-    /// Prints a failure and the remedy, whatever the verbosity.
+    /// Prints a failure and the remedy, whatever the verbosity, without the passwords of URLs.
     pub fn failure(&self, failure: &Failure) {
         let mut stderr = std::io::stderr().lock();
         for problem in &failure.problems {
-            let _ = writeln!(stderr, "mydyno: {}", text::shown(problem));
+            let _ = writeln!(stderr, "mydyno: {}", text::shown(&without_passwords(problem)));
         }
     }
 }

@@ -34,8 +34,8 @@ pub struct Args {
     /// Server.
     #[command(flatten)]
     server: ServerArgs,
-    /// This text.
-    #[arg(long, action = clap::ArgAction::Help)]
+    /// Print help.
+    #[arg(long, short = '?', action = clap::ArgAction::Help)]
     help: Option<bool>,
 }
 

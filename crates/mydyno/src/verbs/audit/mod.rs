@@ -125,8 +125,8 @@ pub struct Args {
     /// Server.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// This text.
-    #[arg(long, action = clap::ArgAction::Help)]
+    /// Print help.
+    #[arg(long, short = '?', action = clap::ArgAction::Help)]
     pub help: Option<bool>,
 }
 
