@@ -172,3 +172,16 @@ impl RunError {
         move |source| Self::Wire { doing, source: Box::new(source) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remedy_of_a_failed_write_names_no_option_that_other_verbs_lack() {
+        for kind in [std::io::ErrorKind::StorageFull, std::io::ErrorKind::PermissionDenied] {
+            let error = RunError::file("writing", "/full/report.html")(kind.into()).to_string();
+            assert!(error.contains("write to another") && !error.contains("--out"), "{error}");
+        }
+    }
+}
