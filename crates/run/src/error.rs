@@ -151,9 +151,11 @@ pub enum RunError {
 
 fn remedy(error: &std::io::Error) -> &'static str {
     match error.kind() {
-        std::io::ErrorKind::StorageFull => ": free some space, or write to another file system",
+        std::io::ErrorKind::StorageFull => {
+            ": free some space, or write elsewhere: a run with --out DIR, a page with -o FILE"
+        }
         std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-            ": write to another place"
+            ": write elsewhere: a run with --out DIR, a page with -o FILE"
         }
         std::io::ErrorKind::AlreadyExists => ": name a folder that does not exist yet",
         _ => "",
@@ -178,10 +180,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_remedy_of_a_failed_write_names_no_option_that_other_verbs_lack() {
+    fn the_remedy_of_a_failed_write_names_the_options_of_runs_and_of_pages() {
         for kind in [std::io::ErrorKind::StorageFull, std::io::ErrorKind::PermissionDenied] {
             let error = RunError::file("writing", "/full/report.html")(kind.into()).to_string();
-            assert!(error.contains("write to another") && !error.contains("--out"), "{error}");
+            assert!(
+                error.contains("a run with --out DIR") && error.contains("a page with -o FILE"),
+                "{error}"
+            );
         }
     }
 }
