@@ -36,6 +36,7 @@ pub mod server;
 pub mod services;
 pub mod session_memory;
 pub mod sessions;
+mod statement_digest;
 mod statement_hints;
 pub mod statements;
 pub mod status;

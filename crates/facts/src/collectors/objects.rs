@@ -45,6 +45,11 @@ pub static COLLECTOR: Collector = Collector {
             "views that name tables, columns or functions that are not there; 20 at most",
         ),
         fact(
+            "server.views.of_accounts",
+            "",
+            "views that read the table of accounts with the rights of their definer; 20 at most",
+        ),
+        fact(
             "server.tables.many_partitions",
             "",
             "InnoDB tables with 200 partitions or more: table, partitions; 20 at most",

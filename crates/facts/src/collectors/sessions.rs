@@ -64,6 +64,12 @@ pub static COLLECTOR: Collector = Collector {
             "s",
             "how long the longest of them has waited; 0 when there is none",
         ),
+        fact("server.sessions.user_lock_waits", "count", "sessions that wait in GET_LOCK()"),
+        fact(
+            "server.sessions.user_lock_wait_longest_s",
+            "s",
+            "how long the longest of them has waited; 0 when there is none",
+        ),
         fact(
             "server.sessions.dumps",
             "count",
@@ -127,11 +133,10 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
-/// Sessions: id, user, host, schema, command, time, state and the first letters of the statement.
+/// Sessions: id, user, host, schema, command, time, state and the first letters of the statement. The list itself needs no
+/// room in tmpdir, from which MariaDB answers information_schema.PROCESSLIST.
 const LIST: &str = "SHOW PROCESSLIST";
 
-/// MySQL 8 shows a replica's applier threads as statements of `system user` that run for as long as nothing arrives.
-const SESSIONS: &str = "SELECT COUNT(*), SUM(COMMAND = 'Sleep'), SUM(COMMAND LIKE 'Binlog Dump%'), COALESCE(MAX(IF(COMMAND IN ('Query', 'Execute') AND USER NOT IN ('system user', 'event_scheduler'), TIME, 0)), 0), SUM(STATE LIKE 'Waiting for % metadata lock'), COALESCE(MAX(IF(STATE LIKE 'Waiting for % metadata lock', TIME, 0)), 0), SUM(USER <> 'event_scheduler' AND STATE IN ('Waiting for global read lock', 'Waiting for commit lock', 'Waiting for backup lock', 'Waiting for table flush')), COALESCE(MAX(IF(USER NOT IN ('event_scheduler', 'system user') AND STATE IN ('Waiting for global read lock', 'Waiting for commit lock', 'Waiting for backup lock', 'Waiting for table flush'), TIME, 0)), 0), SUM(INFO LIKE 'SELECT /*!40001 SQL_NO_CACHE */%'), SUM(STATE = 'Waiting for table level lock'), COALESCE(MAX(IF(STATE = 'Waiting for table level lock', TIME, 0)), 0) FROM information_schema.PROCESSLIST";
 const PLUGINS: &str =
     "SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE, PLUGIN_LIBRARY FROM information_schema.PLUGINS";
 const ENGINES: &str = "SELECT ENGINE, SUPPORT FROM information_schema.ENGINES";
@@ -242,14 +247,8 @@ fn one_row(sql: &mut ReadOnly<'_>, statement: &str, privilege: &str) -> Read<Row
 fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
     // Without PROCESS the server shows only our own sessions, so the count would be wrong rather than missing.
     let may_see = sees_all_sessions(sql);
-    let row = may_see.and_then(|()| match one_row(sql, SESSIONS, "PROCESS") {
-        // MariaDB answers from a table on disk, for which a full or missing tmpdir has no room; the list itself needs none.
-        Err(Missing::Error(why)) => {
-            let rows = sql.rows(LIST).map_err(|_| Missing::Error(why))?;
-            Ok(summed(&rows))
-        }
-        row => row,
-    });
+    let row =
+        may_see.and_then(|()| sql.rows(LIST).map_err(|e| e.missing("PROCESS"))).map(|rows| summed(&rows));
     let ids = [
         "total",
         "sleeping",
@@ -262,9 +261,11 @@ fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
         "dumps",
         "table_lock_waits",
         "table_lock_wait_longest_s",
+        "user_lock_waits",
+        "user_lock_wait_longest_s",
     ];
     for (place, id) in ids.iter().enumerate() {
-        readings.put(&format!("server.sessions.{id}"), SESSIONS, count(&row, place));
+        readings.put(&format!("server.sessions.{id}"), LIST, count(&row, place));
     }
 }
 
@@ -278,7 +279,11 @@ const GLOBAL_WAITS: [&str; 4] = [
 /// State of a session that waits for another statement on a table whose engine locks whole tables.
 const TABLE_WAIT: &str = "Waiting for table level lock";
 
-/// The figures of [`SESSIONS`] from the list of sessions.
+/// State of a session that waits in GET_LOCK().
+const USER_WAIT: &str = "User lock";
+
+/// The figures of the list of sessions, in the order of their facts. MySQL 8 shows a replica's applier threads as statements
+/// of `system user` that run for as long as nothing arrives.
 fn summed(rows: &[Row]) -> Row {
     let text = |row: &Row, place: usize| row.get(place).cloned().flatten().unwrap_or_default();
     let time = |row: &Row| text(row, 5).parse::<i64>().unwrap_or(0).max(0);
@@ -289,6 +294,7 @@ fn summed(rows: &[Row]) -> Row {
     let global =
         |row: &Row| text(row, 1) != "event_scheduler" && GLOBAL_WAITS.contains(&text(row, 6).as_str());
     let table = |row: &Row| text(row, 6) == TABLE_WAIT;
+    let user = |row: &Row| text(row, 6) == USER_WAIT;
     let count = |is: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| is(row)).count().to_string();
     let longest = |is: &dyn Fn(&Row) -> bool| {
         rows.iter().filter(|row| is(row)).map(time).max().unwrap_or(0).to_string()
@@ -305,6 +311,8 @@ fn summed(rows: &[Row]) -> Row {
         count(&|row| text(row, 7).starts_with("SELECT /*!40001 SQL_NO_CACHE */")),
         count(&table),
         longest(&table),
+        count(&user),
+        longest(&user),
     ];
     figures.into_iter().map(Some).collect()
 }
@@ -428,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_sessions_gives_the_figures_of_the_statement() {
+    fn the_list_of_sessions_gives_the_figures() {
         let row = |user: &str, command: &str, time: &str, state: &str, info: &str| -> Row {
             ["7", user, "h", "", command, time, state, info].map(|cell| Some(cell.to_owned())).to_vec()
         };
@@ -440,9 +448,10 @@ mod tests {
             row("system user", "Query", "800", "Waiting for global read lock", ""),
             row("repl", "Binlog Dump", "5", "", ""),
             row("app", "Query", "12", "Waiting for table level lock", "SELECT 2"),
+            row("app", "Execute", "39", "User lock", "SELECT GET_LOCK('a', 60)"),
             row("dump", "Query", "-1", "", "SELECT /*!40001 SQL_NO_CACHE */ * FROM t"),
         ];
         let figures: Vec<String> = summed(&rows).into_iter().flatten().collect();
-        assert_eq!(figures, ["8", "1", "1", "40", "1", "9", "2", "40", "1", "1", "12"]);
+        assert_eq!(figures, ["9", "1", "1", "40", "1", "9", "2", "40", "1", "1", "12", "1", "39"]);
     }
 }

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::statement_digest::{Digest, SECONDS};
 use crate::collectors::statement_hints::{Indexed, hint, indexed, table};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row};
+use crate::sql::ReadOnly;
 use crate::wording::{Since, Wording, first_of, mariadb, mysql};
 
 /// Statements by digest.
@@ -45,6 +46,26 @@ pub static COLLECTOR: Collector = Collector {
             "server.statements.deep_pages",
             "",
             "SELECT statements with LIMIT and an offset that read 1,000 rows or more and 20 times as many as they send, likewise",
+        ),
+        fact(
+            "server.statements.reading_in_vain",
+            "",
+            "the five SELECT statements that read the most rows by an index, 1,000 or more each time and 50 times as many as they send, without groups or sums: likewise",
+        ),
+        fact(
+            "server.statements.large_results",
+            "",
+            "the five SELECT statements without LIMIT that send the most rows, 5,000 or more each time: likewise",
+        ),
+        fact(
+            "server.statements.warned",
+            "",
+            "the five with the most warnings, 100 or more, and one in ten times or more: text, schema, count, warnings",
+        ),
+        fact(
+            "server.statements.overhead",
+            "",
+            "statements that ask for no data (SELECT 1, SET, SHOW, USE, SELECT @@…), were run 1,000 times or more and are a tenth or more of all statements: text, schema, count, of_all",
         ),
         fact(
             "server.statements.failing",
@@ -92,7 +113,7 @@ const TOTAL: Wording = (
 
 /// Statements with something to tell, those that took the most time first. Most servers have some hundred.
 const TOLD: Wording = (
-    "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT IS NOT NULL AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 10 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_TIMER_WAIT >= 100000000000) ORDER BY SUM_TIMER_WAIT DESC LIMIT 1000",
+    "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN, SUM_WARNINGS FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT IS NOT NULL AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 10 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_WARNINGS >= 100 OR SUM_TIMER_WAIT >= 100000000000) ORDER BY SUM_TIMER_WAIT DESC LIMIT 1000",
     &SERVERS,
 );
 
@@ -102,92 +123,6 @@ const LONGEST: usize = 160;
 /// Statements of a list, and of the lists of those that scan.
 const LISTED: usize = 5;
 const SCANS: usize = 10;
-
-/// Timers of performance_schema are picoseconds.
-const SECONDS: f64 = 1e-12;
-
-/// A digest.
-#[derive(Debug, Clone, Default)]
-struct Digest {
-    schema: String,
-    text: String,
-    count: f64,
-    time_s: f64,
-    read: f64,
-    sent: f64,
-    errors: f64,
-    without_index: f64,
-    full_joins: f64,
-    on_disk: f64,
-    merge_passes: f64,
-    affected: f64,
-    full_scans: f64,
-}
-
-impl Digest {
-    fn of(row: &Row) -> Option<Self> {
-        let number = |place: usize| row.get(place)?.as_deref()?.parse::<f64>().ok();
-        Some(Self {
-            schema: row.first()?.clone()?,
-            text: row.get(1)?.clone()?,
-            count: number(2)?.max(1.0),
-            time_s: number(3)? * SECONDS,
-            read: number(4)?,
-            sent: number(5)?,
-            errors: number(6)?,
-            without_index: number(7)?,
-            full_joins: number(8)?,
-            on_disk: number(9)?,
-            merge_passes: number(10)?,
-            affected: number(11)?,
-            full_scans: number(12)?,
-        })
-    }
-
-    fn is(&self, verbs: &[&str]) -> bool {
-        let verb = self.text.split_whitespace().next().unwrap_or_default();
-        verbs.iter().any(|known| verb.eq_ignore_ascii_case(known))
-    }
-
-    fn has(&self, part: &str) -> bool {
-        self.text.to_ascii_uppercase().contains(part)
-    }
-
-    /// Whether it reads the server's own tables: those of a look such as this one.
-    fn of_server(&self) -> bool {
-        // By the dollars MySQL's own client asks whether the server knows them as quotes; older servers answer with an error.
-        // The last two are of this look, whose tables the text of the digest is cut before.
-        let parts = [
-            "INFORMATION_SCHEMA",
-            "PERFORMANCE_SCHEMA",
-            "SELECT `$$`",
-            "SELECT $$",
-            "`MYSQL` .",
-            "`SYS` .",
-            "TRX_MYSQL_THREAD_ID",
-            "SET STATEMENT MAX_STATEMENT_TIME",
-        ];
-        parts.iter().any(|part| self.has(part))
-    }
-
-    /// Whether it reads much without an index that finds the rows. A scan of a whole index counts as one of a table; MySQL
-    /// counts neither for UPDATE and DELETE, which are told by the rows that they change.
-    fn scans(&self) -> bool {
-        let changes_few =
-            self.is(&["UPDATE", "DELETE"]) && (self.read >= 20.0 * self.affected || !self.has(" WHERE "));
-        self.read >= 1000.0 * self.count && (self.without_index > 0.0 || self.full_scans > 0.0 || changes_few)
-    }
-
-    fn locks(&self) -> bool {
-        self.is(&["UPDATE", "DELETE"])
-            || self.is(&["SELECT"]) && (self.has("FOR UPDATE") || self.has("LOCK IN SHARE MODE"))
-    }
-
-    fn pages(&self) -> bool {
-        let offset = ["LIMIT ?, ", "LIMIT ? , ", "OFFSET ?"].iter().any(|part| self.has(part));
-        self.is(&["SELECT"]) && offset && self.read >= 1000.0 * self.count && self.read >= 20.0 * self.sent
-    }
-}
 
 /// All digests, with their sums.
 struct Digests {
@@ -264,6 +199,14 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let plain = |list: Vec<&Digest>| list.into_iter().map(|digest| digests.entry(digest)).collect::<Value>();
     put("by_time", plain(digests.most(LISTED, |d| d.time_s, |_| true)));
     put("deep_pages", plain(digests.most(LISTED, |d| d.read, Digest::pages)));
+    put("large_results", plain(digests.most(LISTED, |d| d.sent, |d| d.sends_much() && own(d))));
+    put("reading_in_vain", plain(digests.most(LISTED, |d| d.read, |d| d.reads_in_vain() && own(d))));
+    let warned = digests.most(
+        LISTED,
+        |d| d.warnings,
+        |d| d.warnings >= 100.0 && d.warnings >= 0.1 * d.count && own(d) && !d.is_overhead(),
+    );
+    put("warned", digests.entries(warned, "warnings", |d| d.warnings.into()));
     put("failing", plain(digests.most(LISTED, |d| d.errors, |d| d.errors >= 10.0 && !d.has("$$"))));
     let full = digests.most(LISTED, |d| d.full_joins, |d| d.full_joins > 0.0 && own(d));
     put("full_joins", digests.entries(full, "full_joins", |d| d.full_joins.into()));
@@ -290,6 +233,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         |d| d.count,
         |d| d.is(&["INSERT", "REPLACE"]) && often(d, 0.05) && d.affected <= 2.0 * d.count && !d.has("SELECT"),
     );
+    let overhead = digests.most(LISTED, |d| d.count, |d| d.is_overhead() && often(d, 0.1));
+    put("overhead", digests.entries(overhead, "of_all", of_all));
     put("single_inserts", digests.entries(inserts, "of_all", of_all));
     scans(context, sql, &digests, readings);
 }
@@ -358,6 +303,7 @@ fn at_a_blank(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::Row;
 
     fn digest(text: &str, count: f64, read: f64, sent: f64) -> Digest {
         let text = text.to_owned();
@@ -380,6 +326,7 @@ mod tests {
             "0",
             "0",
             "0",
+            "0",
         ];
         let row: Row = cells.map(|cell| Some(cell.to_owned())).to_vec();
         let digests = Digests {
@@ -396,30 +343,9 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_listed_by_what_they_do_and_those_on_the_server_s_own_tables_are_not() {
-        let mut scan = digest("SELECT * FROM `a` WHERE `b` = ?", 10.0, 20_000.0, 10.0);
-        scan.without_index = 10.0;
-        let locking =
-            Digest { text: "SELECT * FROM `a` WHERE `b` = ? FOR UPDATE".to_owned(), ..scan.clone() };
+    fn the_first_of_a_list_are_those_of_the_most_weight_and_an_empty_one_can_say_nothing() {
+        let scan = digest("SELECT * FROM `a` WHERE `b` = ?", 10.0, 20_000.0, 10.0);
         let few = Digest { read: 9_000.0, ..scan.clone() };
-        let own = Digest { text: "SELECT * FROM `information_schema` . `TABLES`".to_owned(), ..scan.clone() };
-        assert!(scan.scans() && !scan.locks() && !scan.of_server());
-        assert!(locking.scans() && locking.locks());
-        assert!(!few.scans() && own.of_server());
-        assert!(
-            digest("SELECT /*+ MAX_EXECUTION_TIME (?) */ b . `trx_mysql_thread_id`", 1.0, 1.0, 1.0)
-                .of_server()
-        );
-        let of_index = Digest { without_index: 0.0, full_scans: 10.0, ..scan.clone() };
-        let all = digest("UPDATE `a` SET `b` = ?", 10.0, 20_000.0, 0.0);
-        let found = Digest {
-            text: "UPDATE `a` SET `b` = ? WHERE `c` = ?".to_owned(),
-            affected: 20_000.0,
-            ..all.clone()
-        };
-        assert!(of_index.scans() && all.scans() && !found.scans());
-        let page = digest("SELECT `a` FROM `b` ORDER BY `a` LIMIT ?, ...", 1.0, 2505.0, 5.0);
-        assert!(page.pages() && !scan.pages());
         let digests = Digests { all: vec![few, scan], time_s: 4.0, count: 20.0, lost: 3.0, lost_s: 1.0 };
         assert!(digests.listed(json!([])).is_err() && digests.listed(json!([1])).is_ok());
         let most = digests.most(1, |d| d.read, |_| true);

@@ -25,6 +25,8 @@ pub static COLLECTOR: Collector = Collector {
             "triggers that write to or read a table that is not there: code (its name), table; 20 at most; with more than 5,000 tables, where the server has no dictionary, they are not asked for",
         ),
         fact("server.routines.without_table", "", "stored routines, likewise"),
+        fact("server.triggers.lax", "", "triggers that were made without a strict sql_mode; 20 at most"),
+        fact("server.routines.lax", "", "stored routines, likewise"),
         fact(
             "server.routines.any_statement",
             "",
@@ -43,8 +45,8 @@ pub static COLLECTOR: Collector = Collector {
 const MOST: usize = 500;
 const LOOKED_UP: usize = 200;
 
-const TRIGGERS: &str = "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
-const ROUTINES: &str = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_DEFINITION, SECURITY_TYPE, DEFINER FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
+const TRIGGERS: &str = "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, ACTION_STATEMENT, '', DEFINER, SQL_MODE FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
+const ROUTINES: &str = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_DEFINITION, SECURITY_TYPE, DEFINER, SQL_MODE FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
 
 /// A routine or a trigger.
 struct Code {
@@ -53,6 +55,8 @@ struct Code {
     words: Vec<String>,
     /// Whether it runs with the privileges of root.
     as_root: bool,
+    /// Whether the sql_mode that it was made with, and runs with, is not strict.
+    lax: bool,
 }
 
 impl Code {
@@ -62,7 +66,8 @@ impl Code {
         let security = cells.next().flatten().unwrap_or_default();
         let definer = cells.next().flatten().unwrap_or_default();
         let as_root = security.eq_ignore_ascii_case("DEFINER") && definer.starts_with("root@");
-        Some(Self { schema, name, words: words(&text), as_root })
+        let lax = cells.next().flatten().is_some_and(|mode| !mode.contains("STRICT_"));
+        Some(Self { schema, name, words: words(&text), as_root, lax })
     }
 
     /// Whether it prepares a statement from something else than a fixed text. MariaDB takes any expression there.
@@ -90,6 +95,16 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let by = any.clone().and_then(|any| callers(sql, &any));
     readings.put("server.routines.any_statement", "information_schema.ROUTINES", any);
     readings.put("server.routines.any_statement_by", "mysql.procs_priv, db, user", by);
+    for (id, from, found) in [
+        ("server.triggers.lax", "information_schema.TRIGGERS", &triggers),
+        ("server.routines.lax", "information_schema.ROUTINES", &routines),
+    ] {
+        let found = found.as_ref().map_err(Clone::clone).map(|all| {
+            let lax = all.iter().filter(|code| code.lax).take(20);
+            lax.map(|code| Value::from(format!("{}.{}", code.schema, code.name))).collect::<Vec<Value>>()
+        });
+        readings.put(id, from, found);
+    }
     // A table that one routine makes for the session may be read by another.
     let all = [&routines, &triggers].into_iter().flatten().flatten();
     let temporary: BTreeSet<String> = all.flat_map(|code| made(&code.words)).collect();
@@ -328,8 +343,13 @@ mod tests {
 
     #[test]
     fn a_procedure_that_runs_any_statement_is_told_from_one_with_a_fixed_text() {
-        let code =
-            |text: &str| Code { schema: "d".into(), name: "p".into(), words: words(text), as_root: true };
+        let code = |text: &str| Code {
+            schema: "d".into(),
+            name: "p".into(),
+            words: words(text),
+            as_root: true,
+            lax: false,
+        };
         assert!(code("BEGIN SET @s = q; PREPARE st FROM @s; EXECUTE st; END").prepares());
         assert!(code("BEGIN PREPARE st FROM q; EXECUTE st; END").prepares());
         assert!(code("EXECUTE IMMEDIATE q").prepares());

@@ -19,6 +19,8 @@ const SCHEMAS: &str = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE
 const DEFINERS: &str = "SELECT o.TABLE_SCHEMA, o.TABLE_NAME, o.DEFINER FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
 /// The server says it in the comment of the view. MariaDB opens the view only where more is asked for, as the number of rows.
 const INVALID: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys') AND TABLE_COMMENT LIKE '%references invalid table(s)%' AND COALESCE(TABLE_ROWS, 0) >= 0 ORDER BY TABLE_SCHEMA, TABLE_NAME LIMIT 20";
+/// Views that read the table of accounts with the rights of their definer.
+const OF_ACCOUNTS: &str = "SELECT CONCAT(o.TABLE_SCHEMA, '.', o.TABLE_NAME) FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.SECURITY_TYPE = 'DEFINER' AND (o.VIEW_DEFINITION LIKE '%`mysql`.`user`%' OR o.VIEW_DEFINITION LIKE '%`mysql`.`global\\_priv`%') ORDER BY 1 LIMIT 20";
 
 /// Views that are asked for in one statement.
 const MOST: u64 = 1000;
@@ -35,6 +37,7 @@ const LARGEST: u64 = 1 << 20;
 struct Found {
     failing: Vec<View>,
     invalid: Vec<Value>,
+    of_accounts: Vec<Value>,
 }
 
 /// A view whose definer is not there.
@@ -60,6 +63,8 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
     readings.put("server.views.failing", "information_schema.VIEWS", named.map_err(Clone::clone));
     let invalid = found.as_ref().map(|found| found.invalid.clone()).map_err(Clone::clone);
     readings.put("server.views.invalid", "information_schema.TABLES", invalid);
+    let of_accounts = found.as_ref().map(|found| found.of_accounts.clone()).map_err(Clone::clone);
+    readings.put("server.views.of_accounts", "information_schema.VIEWS", of_accounts);
     let failing = found.map(|found| found.failing).unwrap_or_default();
     failing.into_iter().take(NAMED).map(|view| view.definer).collect()
 }
@@ -97,7 +102,8 @@ fn all(sql: &mut ReadOnly<'_>) -> Read<Found> {
 fn of_all(sql: &mut ReadOnly<'_>) -> Read<Found> {
     let failing = failing(rows(sql, DEFINERS)?).collect();
     let invalid = names(rows(sql, INVALID)?).map(Value::from).collect();
-    Ok(Found { failing, invalid })
+    let of_accounts = names(rows(sql, OF_ACCOUNTS)?).map(Value::from).collect();
+    Ok(Found { failing, invalid, of_accounts })
 }
 
 /// The names of the views, by schema, of a server that has no dictionary to look into.
@@ -129,8 +135,11 @@ fn looked_up(sql: &mut ReadOnly<'_>, views: &[(String, String)]) -> Read<Found> 
             names(rows(sql, &of_one(INVALID, "TABLE_SCHEMA NOT IN ('mysql', 'sys')", &one))?)
                 .map(Value::from),
         );
+        let accounts = of_one(OF_ACCOUNTS, "o.TABLE_SCHEMA NOT IN ('mysql', 'sys')", &one);
+        found.of_accounts.extend(names(rows(sql, &accounts)?).map(Value::from));
     }
     found.invalid.truncate(20);
+    found.of_accounts.truncate(20);
     Ok(found)
 }
 
@@ -192,7 +201,7 @@ mod tests {
                 s if s.starts_with("SHOW FULL TABLES") => {
                     &[&["a", "BASE TABLE"], &["b", "BASE TABLE"], &["v", "VIEW"]]
                 }
-                s if s.contains("DEFINER") => &[&["shop", "v", "gone@localhost"]],
+                s if s.contains("o.DEFINER NOT IN") => &[&["shop", "v", "gone@localhost"]],
                 _ => &[&["shop.v"]],
             };
             let row = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
@@ -209,6 +218,7 @@ mod tests {
         let [view] = &found.failing[..] else { panic!("one view") };
         assert_eq!((view.name.as_str(), view.definer.as_str()), ("shop.v", "gone@localhost"));
         assert_eq!(found.invalid, [Value::from("shop.v")]);
+        assert_eq!(found.of_accounts, [Value::from("shop.v")]);
         let of_tables = server.0.iter().filter(|s| s.contains(".TABLES") || s.contains(".VIEWS"));
         for statement in of_tables {
             assert!(statement.contains("TABLE_SCHEMA = 'shop' AND TABLE_NAME = 'v'"), "{statement}");

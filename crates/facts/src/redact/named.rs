@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 105] = [
+pub(super) const NAMED: [FactInfo; 106] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -101,6 +101,7 @@ pub(super) const NAMED: [FactInfo; 105] = [
     fact("server.options.exposed", "", ""),
     fact("server.replication.CHANNEL.worker_error", "", ""),
     fact("server.views.invalid", "", ""),
+    fact("server.views.of_accounts", "", ""),
     fact("server.tables.many_partitions", "", ""),
     fact("server.upkeep.backup_jobs", "", ""),
     fact("storage.ROLE.path", "", ""),

@@ -7,7 +7,7 @@ use mydyno_model::knob::{Argument, KnobSeen, KnobType};
 use super::linter::{Known, Linter, family_name, is_token};
 use super::name::{Found, Resolved};
 use super::runtime::value_of;
-use super::value::{Outcome, is_refused, outcome};
+use super::value::{Outcome, is_in_no_list, is_refused, mistaken_for_time, outcome};
 use super::written::Written;
 use crate::knobs::{Presence, Version};
 
@@ -128,14 +128,27 @@ impl<'a> Linter<'a> {
         }
         // What the server runs with, it has taken.
         let runs = value_of(self.facts, name).is_some_and(|now| now.eq_ignore_ascii_case(value));
-        let refused = |knob| is_refused(knob, self.target, value);
-        let outcome = if !runs && self.knobs.get(name).is_some_and(refused) {
+        let knob = self.knobs.get(name);
+        let outcome = if !runs && knob.is_some_and(|knob| is_refused(knob, self.target, value)) {
             Outcome::Refused(format!("servers of this release do not start with {value:?}"))
+        } else if !runs && knob.is_some_and(|knob| is_in_no_list(knob, self.target, value)) {
+            Outcome::Refused(format!("no release lists {value:?}"))
         } else {
             outcome(seen, self.rules, value, same)
         };
         match outcome {
-            Outcome::Taken => {}
+            Outcome::Taken => {
+                let integer = (seen.kind == KnobType::Integer).then_some(value.trim());
+                if let Some(read) = integer.and_then(|value| mistaken_for_time(name, self.rules, value)) {
+                    let summary = format!(
+                        "the server reads {read} from {name} = {value}: a suffix is a factor of 1,024, no unit of time"
+                    );
+                    let problem = self
+                        .problem(written, name, summary)
+                        .remedy(format!("In {place} write the number without a suffix"));
+                    self.report.add("option-changed-value", Severity::Medium, problem);
+                }
+            }
             Outcome::Changed { to, why } => {
                 let summary = format!("the server makes {to} of {name} = {value}: {why}");
                 let problem = self

@@ -9,6 +9,8 @@ use time::OffsetDateTime;
 use super::{CHECKS, lint};
 use crate::knobs::Knobs;
 
+mod values;
+
 fn knobs() -> &'static Knobs {
     static KNOBS: std::sync::OnceLock<Knobs> = std::sync::OnceLock::new();
     KNOBS.get_or_init(|| Knobs::embedded().unwrap())
@@ -157,34 +159,6 @@ fn names_are_cut_short_or_told_by_case_only_where_the_server_does_so() {
         ("innodb_cm = 1", "innodb_cmp_per_index_enabled"),
     ] {
         assert_eq!(ids(&[line], "mariadb-10.11"), [format!("option-abbreviated/{name}")]);
-    }
-}
-
-#[test]
-fn values_are_judged_by_the_release() {
-    for (line, target, id) in [
-        (
-            "innodb_flush_log_at_trx_commit = 3",
-            "mysql-9.7",
-            "option-changed-value/innodb_flush_log_at_trx_commit",
-        ),
-        ("max_connections = 7", "mariadb-10.11", "option-changed-value/max_connections"),
-        ("max_connections = 1.5", "mysql-8.0", "option-value/max_connections"),
-        ("sort_buffer_size = 1T", "mysql-5.7", "option-value/sort_buffer_size"),
-        ("binlog_format = zzz", "mariadb-11.8", "option-value/binlog_format"),
-        ("sql_mode = STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER", "mysql-8.0", "option-value/sql_mode"),
-        ("slow_query_log = 2", "mysql-8.0", "option-changed-value/slow_query_log"),
-        ("max_connections", "mysql-8.0", "option-value/max_connections"),
-    ] {
-        assert_eq!(ids(&[line], target), [id], "{line} {target}");
-    }
-    for (line, target) in [
-        ("innodb_flush_log_at_trx_commit = 3", "mariadb-10.11"),
-        ("sort_buffer_size = 1T", "mysql-9.7"),
-        ("sql_mode = STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER", "mysql-5.7"),
-        ("max_connections = 7", "mysql-8.0"),
-    ] {
-        assert_eq!(ids(&[line], target), [] as [&str; 0], "{line} {target}");
     }
 }
 

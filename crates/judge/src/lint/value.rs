@@ -53,6 +53,32 @@ pub fn is_refused(knob: &Knob, target: &Target, value: &str) -> bool {
     refuses && (version == target.version || asked[later..].iter().all(|(_, refuses)| *refuses))
 }
 
+/// Whether a release that refuses other values of this text, as servers were seen to do, is likely to refuse this one: other
+/// releases list what they take, and no list has it.
+pub fn is_in_no_list(knob: &Knob, target: &Target, value: &str) -> bool {
+    let value = value.trim();
+    let refuses = knob.servers.iter().any(|on| {
+        on.engine.split('-').next() == Some(&target.family)
+            && on.seen.kind == KnobType::Text
+            && !on.seen.refused.is_empty()
+            && Version::parse(&on.version).is_some_and(|version| version <= target.version)
+    });
+    let mut lists = knob.servers.iter().map(|on| &on.seen.values).filter(|list| !list.is_empty()).peekable();
+    !value.is_empty()
+        && refuses
+        && lists.peek().is_some()
+        && lists.flatten().all(|known| !known.eq_ignore_ascii_case(value))
+}
+
+/// The number that a server reads where the suffix of a time looks like a unit of time: `10m` is 10 × 1,048,576, not 10
+/// minutes. `None` for other options and for values without a suffix.
+pub fn mistaken_for_time(name: &str, rules: &Rules, value: &str) -> Option<i128> {
+    let is_time =
+        ["_timeout", "_seconds", "_days", "_time", "_interval"].iter().any(|end| name.ends_with(end));
+    let suffixed = value.ends_with(|last: char| last.is_ascii_alphabetic());
+    if is_time && suffixed { whole(rules, value).ok().filter(|read| *read > 0) } else { None }
+}
+
 fn is_switch(default: Option<&str>) -> bool {
     default.is_some_and(|default| ["ON", "OFF"].contains(&default))
 }
@@ -293,6 +319,45 @@ mod tests {
             (&on, "yes", false),
         ] {
             assert_eq!(outcome(knob, &rules, value, true) == Outcome::Taken, taken, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_value_in_no_release_s_list_is_refused_where_the_option_refuses_any() {
+        let text = "name = \"innodb_flush_method\"\n\
+                    [[servers]]\nengine = \"mysql-5.7\"\nversion = \"5.7.22\"\ntype = \"text\"\nrefused = [\"fdatasync\"]\n\
+                    [[servers]]\nengine = \"mysql-8.0\"\nversion = \"8.0.12\"\ntype = \"enum\"\nvalues = [\"fsync\", \"O_DIRECT\"]\n";
+        let knob: Knob = toml::from_str(text).unwrap();
+        for (release, value, refused) in [
+            ("mysql-5.7.22", "O_DRECT", true),
+            ("mysql-5.7.44", "direct", true),
+            ("mysql-5.7.22", " o_direct", false),
+            ("mysql-5.7.22", "", false),
+            ("mysql-5.6.24", "O_DRECT", false),
+            ("mariadb-10.1.23", "O_DRECT", false),
+        ] {
+            assert_eq!(is_in_no_list(&knob, &release.parse().unwrap(), value), refused, "{release} {value}");
+        }
+        let open: Knob =
+            toml::from_str(text.split("[[servers]]\nengine = \"mysql-8.0\"").next().unwrap()).unwrap();
+        assert!(
+            !is_in_no_list(&open, &"mysql-5.7.22".parse().unwrap(), "O_DRECT"),
+            "no release tells its list"
+        );
+    }
+
+    #[test]
+    fn the_suffix_of_a_time_is_a_factor_and_no_unit() {
+        let rules = rules("KMG", Negative::Smallest, Negative::Refused);
+        for (name, value, read) in [
+            ("wait_timeout", "10m", Some(10 << 20)),
+            ("expire_logs_days", "1K", Some(1024)),
+            ("wait_timeout", "600", None),
+            ("wait_timeout", "10h", None),
+            ("wait_timeout", "0m", None),
+            ("sort_buffer_size", "10m", None),
+        ] {
+            assert_eq!(mistaken_for_time(name, &rules, value), read, "{name} = {value}");
         }
     }
 

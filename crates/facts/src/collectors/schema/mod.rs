@@ -2,6 +2,7 @@
 //! tables, their definitions are read for up to seven seconds, and what the server opens a table for is read of some only: of those
 //! with AUTO_INCREMENT columns of few values, of other engines, and of the 512 largest, within a second.
 
+mod by_name;
 mod census;
 mod indexes;
 mod many;
@@ -143,6 +144,24 @@ pub static COLLECTOR: Collector = Collector {
         ),
         fact("schema.inexact_money", "", "FLOAT and DOUBLE columns whose names speak of money"),
         fact("schema.text_dates", "", "text columns whose names speak of a date or a time"),
+        fact("schema.timestamps_ahead", "", "TIMESTAMP columns whose names speak of a time ahead"),
+        fact(
+            "schema.codes_as_numbers",
+            "",
+            "integer columns whose names speak of digits that are no number, as those of a phone",
+        ),
+        fact("schema.reserved_later", "", "columns named by a word that MySQL 8.0 reserves and 5.7 does not"),
+        fact("schema.ids_in_a_text", "", "text columns whose names end in _ids"),
+        fact(
+            "schema.passwords_in_clear",
+            "",
+            "text columns for passwords that are too short for a hash or say that they are in clear, and for verification values of cards",
+        ),
+        fact(
+            "schema.addresses_too_short",
+            "",
+            "text columns of 7 to 38 characters whose names speak of an IP address",
+        ),
         fact(
             "schema.own_statistics",
             "",

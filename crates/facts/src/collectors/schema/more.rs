@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::by_name::ByName;
 use super::indexes::Index;
 use super::rows::{LISTED, text};
 use crate::readings::Readings;
@@ -28,8 +29,7 @@ pub struct More {
     hidden: Vec<Value>,
     disabled: Vec<Value>,
     with_key: Vec<Value>,
-    inexact: Vec<Value>,
-    dates: Vec<Value>,
+    by_name: ByName,
     own_statistics: Vec<Value>,
     leftovers: Vec<Value>,
     versioned: Vec<Value>,
@@ -40,21 +40,6 @@ pub struct More {
     /// AUTO_INCREMENT columns that have used half of their numbers or more, with the share.
     pub filling: Vec<(f64, Value)>,
 }
-
-/// Parts of the names of columns that hold money.
-const MONEY: [&str; 16] = [
-    "price", "amount", "balance", "salary", "cost", "total", "fee", "tax", "payment", "gross", "net", "vat",
-    "discount", "revenue", "income", "charge",
-];
-
-/// Parts of the names of columns that hold a measure or a number without a unit, whatever the other parts speak of.
-const MEASURES: [&str; 20] = [
-    "mg", "g", "kg", "ml", "l", "mm", "cm", "m", "km", "ms", "seconds", "hours", "index", "score", "points",
-    "count", "ratio", "percent", "pct", "weight",
-];
-
-/// Ends of the names of columns that hold a date or a time, and whole such names.
-const DATES: [&str; 8] = ["_at", "_date", "_time", "_seen", "_day", "birthday", "birthdate", "date"];
 
 /// Words that tables which were meant for a while begin with. Others, as in `old_masters`, are words of their subject there.
 const FIRST: [&str; 8] = ["bak", "bkp", "tmp", "tmp1", "tmp2", "bak1", "bak2", "deleteme"];
@@ -171,26 +156,17 @@ impl More {
             if is_deprecated(column) {
                 self.deprecated.push(Value::from(format!("{table}.{}", column.name)));
             }
-            let name = column.name.to_ascii_lowercase();
-            let is_text =
-                ["char", "varchar", "text"].contains(&column.data_type.to_ascii_lowercase().as_str());
-            if is_text && DATES.iter().any(|end| name.ends_with(end)) {
-                self.dates.push(Value::from(format!("{table}.{}", column.name)));
-            }
-            let inexact = ["float", "double"].contains(&column.data_type.to_ascii_lowercase().as_str());
-            let has = |words: &[&str]| name.split('_').any(|part| words.contains(&part));
-            if inexact && has(&MONEY) && !has(&MEASURES) {
-                self.inexact.push(Value::from(format!("{table}.{}", column.name)));
-            }
+            self.by_name.column(table, column);
         }
     }
 
     /// Puts what follows from columns and comments alone; `from` is where that was read.
     pub fn put_columns(&mut self, readings: &Readings, from: &str, all: &Read<bool>, opened: &Read<bool>) {
         put("schema.unusable", std::mem::take(&mut self.unusable), readings, from, opened);
+        for (id, list) in self.by_name.take() {
+            put(id, list, readings, from, all);
+        }
         for (id, list) in [
-            ("schema.inexact_money", &mut self.inexact),
-            ("schema.text_dates", &mut self.dates),
             ("schema.leftovers", &mut self.leftovers),
             ("schema.versioned", &mut self.versioned),
             ("schema.deprecated_types", &mut self.deprecated),
@@ -282,24 +258,14 @@ mod tests {
             index(["by_both", "1", "name", "", "BTREE", "0", ""]),
             index(["by_both", "1", "id", "", "BTREE", "0", ""]),
         ];
-        let columns = [
-            column("id", "binary", "binary(16)"),
-            column("name", "varchar", "varchar(20)"),
-            column("price", "float", "float"),
-            column("costume", "double", "double"),
-            column("amount_mg", "double", "double"),
-            column("price_index", "float", "float"),
-            column("sold_at", "varchar", "varchar(20)"),
-        ];
+        let columns = [column("id", "binary", "binary(16)"), column("name", "varchar", "varchar(20)")];
         let mut more = More::default();
         more.table("shop.t", true, &columns, &grouped(&rows), &rows);
         assert_eq!(more.binary_keys, [json!({"table": "shop.t", "type": "binary(16)"})]);
         assert_eq!(more.hidden, [json!({"table": "shop.t", "index": "by_name"})]);
         assert_eq!(more.disabled, more.hidden);
         assert_eq!(more.with_key, [json!({"table": "shop.t", "index": "by_both"})]);
-        assert_eq!(more.inexact, [Value::from("shop.t.price")]);
-        assert_eq!(more.dates, [Value::from("shop.t.sold_at")]);
-        assert_eq!(more.widest, Some((7, "shop.t".to_owned())));
+        assert_eq!(more.widest, Some((2, "shop.t".to_owned())));
     }
 
     #[test]

@@ -1,0 +1,35 @@
+//! Values of options, as the releases take them.
+
+use super::ids;
+
+#[test]
+fn values_are_judged_by_the_release() {
+    for (line, target, id) in [
+        (
+            "innodb_flush_log_at_trx_commit = 3",
+            "mysql-9.7",
+            "option-changed-value/innodb_flush_log_at_trx_commit",
+        ),
+        ("max_connections = 7", "mariadb-10.11", "option-changed-value/max_connections"),
+        ("max_connections = 1.5", "mysql-8.0", "option-value/max_connections"),
+        ("sort_buffer_size = 1T", "mysql-5.7", "option-value/sort_buffer_size"),
+        ("binlog_format = zzz", "mariadb-11.8", "option-value/binlog_format"),
+        ("sql_mode = STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER", "mysql-8.0", "option-value/sql_mode"),
+        ("slow_query_log = 2", "mysql-8.0", "option-changed-value/slow_query_log"),
+        ("max_connections", "mysql-8.0", "option-value/max_connections"),
+        ("wait_timeout = 10m", "mysql-8.0", "option-changed-value/wait_timeout"),
+        ("innodb_flush_method = O_DRECT", "mysql-5.7", "option-value/innodb_flush_method"),
+    ] {
+        assert_eq!(ids(&[line], target), [id], "{line} {target}");
+    }
+    for (line, target) in [
+        ("innodb_flush_log_at_trx_commit = 3", "mariadb-10.11"),
+        ("sort_buffer_size = 1T", "mysql-9.7"),
+        ("sql_mode = STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER", "mysql-5.7"),
+        ("max_connections = 7", "mysql-8.0"),
+        ("wait_timeout = 600", "mysql-8.0"),
+        ("innodb_flush_method = O_DIRECT", "mysql-5.7"),
+    ] {
+        assert_eq!(ids(&[line], target), [] as [&str; 0], "{line} {target}");
+    }
+}
