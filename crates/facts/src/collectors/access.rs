@@ -56,6 +56,11 @@ pub static COLLECTOR: Collector = Collector {
             "accounts beside root and the server's own that may read the schema mysql by a grant on it; 20 at most",
         ),
         fact(
+            "server.accounts.kept_passwords",
+            "",
+            "servers of FEDERATED and SPIDER tables (CREATE SERVER) whose password mysql.servers keeps in clear; 20 at most",
+        ),
+        fact(
             "server.accounts.replication_expires",
             "",
             "accounts for replicas whose password expires after some days; 20 at most",
@@ -108,6 +113,10 @@ const OVER_SYSTEM: &str = "SELECT CONCAT(User, '@', Host, ' on ', Db) FROM mysql
 
 const READS_SYSTEM: &str = "SELECT CONCAT(User, '@', Host) FROM mysql.db WHERE Db = 'mysql' AND Select_priv = 'Y' AND User NOT IN ('root', 'mysql', 'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema', 'debian-sys-maint') ORDER BY User, Host LIMIT 20";
 
+/// The password itself is not read.
+const KEPT_PASSWORDS: &str =
+    "SELECT Server_name FROM mysql.servers WHERE Password <> '' ORDER BY Server_name LIMIT 20";
+
 /// An account's own lifetime of its password; where it has none, default_password_lifetime is in force.
 const REPLICATION_EXPIRES: [Wording; 2] = [
     (
@@ -135,12 +144,14 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
             table.map(|t| super::counted::names(t.rows)).map_err(|e| e.missing("SELECT on schema mysql"));
         readings.put(id, "mysql.user", names);
     }
-    for (id, statement) in
-        [("server.accounts.over_system", OVER_SYSTEM), ("server.accounts.reads_system", READS_SYSTEM)]
-    {
+    for (id, from, statement) in [
+        ("server.accounts.over_system", "mysql.db", OVER_SYSTEM),
+        ("server.accounts.reads_system", "mysql.db", READS_SYSTEM),
+        ("server.accounts.kept_passwords", "mysql.servers", KEPT_PASSWORDS),
+    ] {
         let names =
             sql.rows(statement).map(super::counted::names).map_err(|e| e.missing("SELECT on schema mysql"));
-        readings.put(id, "mysql.db", names);
+        readings.put(id, from, names);
     }
     readings.put("server.accounts.common_password", "the accounts' hashes", passwords::common(sql));
     let (from, file) = match certificate(context) {

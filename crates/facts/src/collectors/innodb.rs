@@ -2,14 +2,14 @@
 //! of sections are kept.
 
 use mydyno_model::units::parse_size;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::server::typed;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
-use crate::sql::ReadOnly;
+use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// InnoDB's monitor and metrics.
@@ -58,6 +58,11 @@ pub static COLLECTOR: Collector = Collector {
             "how long the client of such a session has been silent, the longest; 0 when there is none",
         ),
         fact(
+            "server.transactions.idle_sessions",
+            "",
+            "those that have slept the longest: session, user, idle_s; 5 at most",
+        ),
+        fact(
             "server.transactions.without_session",
             "count",
             "open transactions that belong to no session, as prepared XA transactions do after a restart",
@@ -76,6 +81,7 @@ const MONITOR: &str = "SHOW ENGINE INNODB STATUS";
 const TRANSACTIONS: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0), COALESCE(MAX(trx_rows_modified), 0) FROM information_schema.INNODB_TRX";
 
 const IDLE: &str = "SELECT COUNT(*), COALESCE(MAX(p.TIME), 0) FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE p.COMMAND = 'Sleep'";
+const IDLE_SESSIONS: &str = "SELECT p.ID, p.USER, p.TIME FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE p.COMMAND = 'Sleep' ORDER BY p.TIME DESC, p.ID LIMIT 5";
 const WITHOUT_SESSION: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = 0";
 
 /// The column that says whether a metric counts has another name in newer MariaDB.
@@ -119,6 +125,15 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
 fn transactions(sql: &mut ReadOnly<'_>, readings: &Readings) {
     numbers(sql, TRANSACTIONS, &["open", "oldest_s", "most_rows_modified"], readings);
     numbers(sql, IDLE, &["idle", "idle_longest_s"], readings);
+    let sessions = sql.rows(IDLE_SESSIONS).map_err(|e| e.missing("PROCESS")).map(|rows| {
+        let entry = |row: &Row| {
+            let text = |place: usize| row.get(place)?.as_deref();
+            let number = |place: usize| text(place)?.parse::<u64>().ok();
+            Some(json!({"session": number(0)?, "user": text(1)?, "idle_s": number(2)?}))
+        };
+        rows.iter().filter_map(entry).collect::<Vec<Value>>()
+    });
+    readings.put("server.transactions.idle_sessions", IDLE_SESSIONS, sessions);
     numbers(sql, WITHOUT_SESSION, &["without_session", "without_session_oldest_s"], readings);
 }
 

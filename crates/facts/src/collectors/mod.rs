@@ -34,6 +34,7 @@ mod replication;
 pub mod schema;
 pub mod server;
 pub mod services;
+mod session_list;
 pub mod session_memory;
 pub mod sessions;
 mod statement_digest;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::counted::count;
+use crate::collectors::counted::{count, few_tables};
 use crate::collectors::passwords;
 use crate::collectors::schema::statistics::statistics;
 use crate::collectors::sessions::listed;
@@ -62,6 +62,12 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.definers.missing", "", "those definers, where there are any; 20 of each kind at most"),
         fact("server.views.failing", "", "views whose definer is no account: view, definer; 20 at most"),
         fact("server.events.enabled", "count", "events that the scheduler is to run"),
+        fact(
+            "schema.default_differs",
+            "",
+            "schemas whose default character set is not that of most of their tables: schema, charset (the default), tables (those of another one); 20 at most; with more than 5,000 tables they are not asked for",
+        ),
+        fact("server.events.named", "", "those events; 20 at most"),
         fact(
             "server.events.late",
             "",
@@ -125,6 +131,9 @@ const INIT_CONNECT: &str =
 const AUTOCOMMIT: &str = "SELECT COUNT(*) FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s WHERE s.statements REGEXP 'autocommit:?=(0|off|false)'";
 const CHECKS: &str = "SELECT s.statements REGEXP 'foreign_key_checks:?=(0|off|false)', s.statements REGEXP 'unique_checks:?=(0|off|false)', s.statements REGEXP 'sql_log_bin:?=(0|off|false)', s.statements REGEXP 'sql_mode:?=' FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s";
 /// Times of an event are in the time zone of the event.
+/// Schemas in which most tables have another character set than a table that is made now would get.
+const DEFAULT_DIFFERS: &str = "SELECT s.SCHEMA_NAME, s.DEFAULT_CHARACTER_SET_NAME, COUNT(*), SUM(REPLACE(SUBSTRING_INDEX(t.TABLE_COLLATION, '_', 1), 'utf8mb3', 'utf8') <> REPLACE(s.DEFAULT_CHARACTER_SET_NAME, 'utf8mb3', 'utf8')) AS other FROM information_schema.SCHEMATA s JOIN information_schema.TABLES t ON t.TABLE_SCHEMA = s.SCHEMA_NAME WHERE s.SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema') AND t.TABLE_TYPE = 'BASE TABLE' AND t.TABLE_COLLATION IS NOT NULL GROUP BY s.SCHEMA_NAME, s.DEFAULT_CHARACTER_SET_NAME HAVING other * 2 > COUNT(*) ORDER BY s.SCHEMA_NAME LIMIT 20";
+const ENABLED_NAMES: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const LATE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND COALESCE(ENDS, COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())) >= COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW()) AND TIMESTAMPDIFF(SECOND, GREATEST(COALESCE(LAST_EXECUTED, CREATED), COALESCE(STARTS, CREATED), CREATED), COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())) > 2 * INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END AND INTERVAL_VALUE REGEXP '^[0-9]+$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const FREQUENT: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND INTERVAL_FIELD = 'SECOND' AND INTERVAL_VALUE REGEXP '^[0-9]$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const OF_A_SOURCE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS IN ('SLAVESIDE_DISABLED', 'REPLICA_SIDE_DISABLED') ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
@@ -190,6 +199,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     }
     checks(sql, readings);
     events(sql, readings);
+    default_differs(sql, readings);
     partitions(sql, readings);
     name_as_password(sql, readings);
     let of_triggers = triggers::read(context, sql, readings);
@@ -246,6 +256,7 @@ fn put_count(sql: &mut ReadOnly<'_>, id: &str, statement: &'static str, readings
 /// Events. Most servers have none, which one statement tells.
 fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let lists = [
+        ("server.events.named", ENABLED_NAMES),
         ("server.events.late", LATE),
         ("server.events.frequent", FREQUENT),
         ("server.events.disabled", DISABLED),
@@ -284,6 +295,18 @@ fn definers(sql: &mut ReadOnly<'_>, mut missing: BTreeSet<String>, readings: &Re
     }
     let missing: Vec<Value> = missing.into_iter().map(Value::from).collect();
     readings.put("server.definers.missing", FROM, Ok(missing));
+}
+
+fn default_differs(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    let entry = |row: &Row| {
+        let text = |place: usize| row.get(place)?.as_deref();
+        let tables = text(3)?.split('.').next()?.parse::<u64>().ok()?;
+        Some(json!({"schema": text(0)?, "charset": text(1)?, "tables": tables}))
+    };
+    let found = few_tables(sql)
+        .and_then(|()| sql.rows(DEFAULT_DIFFERS).map_err(|e| e.missing("SELECT on the tables")))
+        .map(|rows| rows.iter().filter_map(entry).collect::<Vec<Value>>());
+    readings.put("schema.default_differs", "information_schema.SCHEMATA, TABLES", found);
 }
 
 fn partitions(sql: &mut ReadOnly<'_>, readings: &Readings) {

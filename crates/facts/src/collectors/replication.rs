@@ -94,6 +94,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
             ("gtid_mode", ["Using_Gtid", "Auto_Position"]),
             ("encrypted", ["Source_SSL_Allowed", "Master_SSL_Allowed"]),
             ("user", ["Source_User", "Master_User"]),
+            ("applier_state", ["Replica_SQL_Running_State", "Slave_SQL_Running_State"]),
             ("until", ["Until_Condition", "Until_Condition"]),
             ("skips", ["Skip_Counter", "SQL_Skip_Counter"]),
             ("retry_s", ["Connect_Retry", "Connect_Retry"]),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::replication;
 use crate::collectors::server::typed;
+use crate::collectors::session_list::{LIST, summed, waiting};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::secrets;
@@ -64,6 +65,16 @@ pub static COLLECTOR: Collector = Collector {
             "s",
             "how long the longest of them has waited; 0 when there is none",
         ),
+        fact(
+            "server.sessions.metadata_waiting",
+            "",
+            "those that have waited the longest for a metadata lock: session, user, waits_s, statement (its verb and its table); 5 at most",
+        ),
+        fact(
+            "server.sessions.asleep_long",
+            "count",
+            "sessions that have waited ten minutes or more for their client",
+        ),
         fact("server.sessions.user_lock_waits", "count", "sessions that wait in GET_LOCK()"),
         fact(
             "server.sessions.user_lock_wait_longest_s",
@@ -83,7 +94,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.replication.CHANNEL.NAME",
             "",
-            "state of a channel: io_running, sql_running, lag_s, delay_s (as ordered), heartbeat_s (how often a source without news says so), last_errno, last_io_errno, last_error, last_io_error, gtid_mode, encrypted, user (of the source), until (condition), skips (events that are still to be skipped), retry_s (between attempts to connect), source_id (server_id of the source), waiting_transactions and waiting_bytes (fetched and not yet applied), worker_error, filters",
+            "state of a channel: io_running, sql_running, lag_s, delay_s (as ordered), heartbeat_s (how often a source without news says so), last_errno, last_io_errno, last_error, last_io_error, gtid_mode, encrypted, user (of the source), applier_state (what the applier is doing, in the server's words), until (condition), skips (events that are still to be skipped), retry_s (between attempts to connect), source_id (server_id of the source), waiting_transactions and waiting_bytes (fetched and not yet applied), worker_error, filters",
         ),
         fact(
             "server.gtid.own",
@@ -132,10 +143,6 @@ pub static COLLECTOR: Collector = Collector {
     ],
     run: Run::Server(run),
 };
-
-/// Sessions: id, user, host, schema, command, time, state and the first letters of the statement. The list itself needs no
-/// room in tmpdir, from which MariaDB answers information_schema.PROCESSLIST.
-const LIST: &str = "SHOW PROCESSLIST";
 
 const PLUGINS: &str =
     "SELECT PLUGIN_NAME, PLUGIN_STATUS, PLUGIN_TYPE, PLUGIN_LIBRARY FROM information_schema.PLUGINS";
@@ -247,8 +254,10 @@ fn one_row(sql: &mut ReadOnly<'_>, statement: &str, privilege: &str) -> Read<Row
 fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
     // Without PROCESS the server shows only our own sessions, so the count would be wrong rather than missing.
     let may_see = sees_all_sessions(sql);
-    let row =
-        may_see.and_then(|()| sql.rows(LIST).map_err(|e| e.missing("PROCESS"))).map(|rows| summed(&rows));
+    let rows = may_see.and_then(|()| sql.rows(LIST).map_err(|e| e.missing("PROCESS")));
+    let longest = rows.as_ref().map(|rows| waiting(rows)).map_err(Clone::clone);
+    readings.put("server.sessions.metadata_waiting", LIST, longest);
+    let row = rows.map(|rows| summed(&rows));
     let ids = [
         "total",
         "sleeping",
@@ -263,58 +272,11 @@ fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
         "table_lock_wait_longest_s",
         "user_lock_waits",
         "user_lock_wait_longest_s",
+        "asleep_long",
     ];
     for (place, id) in ids.iter().enumerate() {
         readings.put(&format!("server.sessions.{id}"), LIST, count(&row, place));
     }
-}
-
-/// States of a session that waits for a lock of the server or a flush of tables.
-const GLOBAL_WAITS: [&str; 4] = [
-    "Waiting for global read lock",
-    "Waiting for commit lock",
-    "Waiting for backup lock",
-    "Waiting for table flush",
-];
-/// State of a session that waits for another statement on a table whose engine locks whole tables.
-const TABLE_WAIT: &str = "Waiting for table level lock";
-
-/// State of a session that waits in GET_LOCK().
-const USER_WAIT: &str = "User lock";
-
-/// The figures of the list of sessions, in the order of their facts. MySQL 8 shows a replica's applier threads as statements
-/// of `system user` that run for as long as nothing arrives.
-fn summed(rows: &[Row]) -> Row {
-    let text = |row: &Row, place: usize| row.get(place).cloned().flatten().unwrap_or_default();
-    let time = |row: &Row| text(row, 5).parse::<i64>().unwrap_or(0).max(0);
-    let background = |row: &Row| ["system user", "event_scheduler"].contains(&text(row, 1).as_str());
-    let statement = |row: &Row| ["Query", "Execute"].contains(&text(row, 4).as_str()) && !background(row);
-    let metadata =
-        |row: &Row| text(row, 6).starts_with("Waiting for ") && text(row, 6).ends_with(" metadata lock");
-    let global =
-        |row: &Row| text(row, 1) != "event_scheduler" && GLOBAL_WAITS.contains(&text(row, 6).as_str());
-    let table = |row: &Row| text(row, 6) == TABLE_WAIT;
-    let user = |row: &Row| text(row, 6) == USER_WAIT;
-    let count = |is: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| is(row)).count().to_string();
-    let longest = |is: &dyn Fn(&Row) -> bool| {
-        rows.iter().filter(|row| is(row)).map(time).max().unwrap_or(0).to_string()
-    };
-    let figures = [
-        rows.len().to_string(),
-        count(&|row| text(row, 4) == "Sleep"),
-        count(&|row| text(row, 4).starts_with("Binlog Dump")),
-        longest(&statement),
-        count(&metadata),
-        longest(&metadata),
-        count(&global),
-        longest(&|row| global(row) && !background(row)),
-        count(&|row| text(row, 7).starts_with("SELECT /*!40001 SQL_NO_CACHE */")),
-        count(&table),
-        longest(&table),
-        count(&user),
-        longest(&user),
-    ];
-    figures.into_iter().map(Some).collect()
 }
 
 fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {
@@ -428,30 +390,5 @@ fn origins(sql: &mut ReadOnly<'_>, readings: &Readings) {
                 Ok::<Value, Missing>(typed(&name, default)),
             );
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_of_sessions_gives_the_figures() {
-        let row = |user: &str, command: &str, time: &str, state: &str, info: &str| -> Row {
-            ["7", user, "h", "", command, time, state, info].map(|cell| Some(cell.to_owned())).to_vec()
-        };
-        let rows = [
-            row("app", "Sleep", "100", "", ""),
-            row("app", "Query", "40", "Waiting for backup lock", "INSERT"),
-            row("app", "Query", "9", "Waiting for table metadata lock", "SELECT 1"),
-            row("event_scheduler", "Daemon", "900", "Waiting for backup lock", ""),
-            row("system user", "Query", "800", "Waiting for global read lock", ""),
-            row("repl", "Binlog Dump", "5", "", ""),
-            row("app", "Query", "12", "Waiting for table level lock", "SELECT 2"),
-            row("app", "Execute", "39", "User lock", "SELECT GET_LOCK('a', 60)"),
-            row("dump", "Query", "-1", "", "SELECT /*!40001 SQL_NO_CACHE */ * FROM t"),
-        ];
-        let figures: Vec<String> = summed(&rows).into_iter().flatten().collect();
-        assert_eq!(figures, ["9", "1", "1", "40", "1", "9", "2", "40", "1", "1", "12", "1", "39"]);
     }
 }

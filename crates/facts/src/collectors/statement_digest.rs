@@ -22,6 +22,7 @@ pub(super) struct Digest {
     pub(super) affected: f64,
     pub(super) full_scans: f64,
     pub(super) warnings: f64,
+    pub(super) lock_s: f64,
 }
 
 impl Digest {
@@ -42,6 +43,7 @@ impl Digest {
             affected: number(11)?,
             full_scans: number(12)?,
             warnings: number(13)?,
+            lock_s: number(14)? * SECONDS,
         })
     }
 

@@ -11,7 +11,7 @@ use crate::collectors::statement_hints::{Indexed, hint, indexed, table};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
-use crate::sql::ReadOnly;
+use crate::sql::{ReadOnly, Row};
 use crate::wording::{Since, Wording, first_of, mariadb, mysql};
 
 /// Statements by digest.
@@ -30,7 +30,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.statements.by_time",
             "",
-            "the five that took the most time: text, schema, count, time_s, share (of all time), rows_read and rows_sent (each time)",
+            "the five that took the most time: text, schema, count, time_s, share (of all time), waiting (share of its time that it waited for locks), rows_read and rows_sent (each time)",
         ),
         fact(
             "server.statements.scans",
@@ -67,6 +67,18 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "statements that ask for no data (SELECT 1, SET, SHOW, USE, SELECT @@…), were run 1,000 times or more and are a tenth or more of all statements: text, schema, count, of_all",
         ),
+        fact(
+            "server.statements.long_lists",
+            "",
+            "SELECT, UPDATE and DELETE statements with a list of a hundred values or more, the five that took the most time: likewise; MySQL 8.0.3 and later tell it",
+        ),
+        fact(
+            "server.errors.lock_wait_timeouts",
+            "count",
+            "statements that gave up waiting for a row lock (error 1205) since the start; MySQL 8.0.1 and later tell it",
+        ),
+        fact("server.errors.tables_full", "count", "errors of a full table (1114), likewise"),
+        fact("server.errors.access_denied", "count", "logins that were refused (1045), likewise"),
         fact(
             "server.statements.failing",
             "",
@@ -113,9 +125,21 @@ const TOTAL: Wording = (
 
 /// Statements with something to tell, those that took the most time first. Most servers have some hundred.
 const TOLD: Wording = (
-    "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN, SUM_WARNINGS FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT IS NOT NULL AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 10 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_WARNINGS >= 100 OR SUM_TIMER_WAIT >= 100000000000) ORDER BY SUM_TIMER_WAIT DESC LIMIT 1000",
+    "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN, SUM_WARNINGS, SUM_LOCK_TIME FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT IS NOT NULL AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 10 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_WARNINGS >= 100 OR SUM_TIMER_WAIT >= 100000000000) ORDER BY SUM_TIMER_WAIT DESC LIMIT 1000",
     &SERVERS,
 );
+
+/// Statements with a list of a hundred values or more. The sample has values of users: they are counted, and not sent.
+const LONG_LISTS: [Wording; 1] = [(
+    "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN, SUM_WARNINGS, SUM_LOCK_TIME FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT LIKE '% IN (...)%' AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND LENGTH(QUERY_SAMPLE_TEXT) - LENGTH(REPLACE(QUERY_SAMPLE_TEXT, ',', '')) >= 100 ORDER BY SUM_TIMER_WAIT DESC LIMIT 5",
+    &[mysql(80_003..)],
+)];
+
+/// Errors that the server has raised, by their number: those that few programs look at.
+const RAISED: [Wording; 1] = [(
+    "SELECT ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER IN (1205, 1114, 1045)",
+    &[mysql(80_001..)],
+)];
 
 /// Longest text of a statement that is kept, in bytes.
 const LONGEST: usize = 160;
@@ -155,6 +179,7 @@ impl Digests {
             "text": at_a_blank(&digest.text.replace("...", "…")), "schema": digest.schema, "count": digest.count,
             "time_s": digest.time_s, "share": digest.time_s / self.time_s,
             "rows_read": each(digest.read), "rows_sent": each(digest.sent), "errors": digest.errors,
+            "waiting": if digest.time_s > 0.0 { (digest.lock_s / digest.time_s).min(1.0) } else { 0.0 },
         })
     }
 
@@ -236,7 +261,30 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let overhead = digests.most(LISTED, |d| d.count, |d| d.is_overhead() && often(d, 0.1));
     put("overhead", digests.entries(overhead, "of_all", of_all));
     put("single_inserts", digests.entries(inserts, "of_all", of_all));
+    let lists = first_of(sql, &LONG_LISTS).1.map_err(|e| e.missing("SELECT on performance_schema"));
+    let lists = lists.map(|table| {
+        let found: Vec<Digest> = table.rows.iter().filter_map(Digest::of).filter(own).collect();
+        found.iter().map(|digest| digests.entry(digest)).collect::<Value>()
+    });
+    readings.put("server.statements.long_lists", DIGESTS, lists);
+    raised(sql, readings);
     scans(context, sql, &digests, readings);
+}
+
+/// How often the server has raised some errors.
+fn raised(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    let rows = first_of(sql, &RAISED)
+        .1
+        .map(|table| table.rows)
+        .map_err(|e| e.missing("SELECT on performance_schema"));
+    for (id, number) in [("lock_wait_timeouts", "1205"), ("tables_full", "1114"), ("access_denied", "1045")] {
+        let of = |rows: &Vec<Row>| {
+            let row = rows.iter().find(|row| row.first().and_then(Option::as_deref) == Some(number))?;
+            row.get(1)?.as_deref()?.parse::<u64>().ok()
+        };
+        let raised = rows.as_ref().map(|rows| of(rows).unwrap_or(0)).map_err(Clone::clone);
+        readings.put(&format!("server.errors.{id}"), "events_errors_summary_global_by_error", raised);
+    }
 }
 
 /// The statements that scan, each with a hint.
@@ -303,7 +351,6 @@ fn at_a_blank(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::Row;
 
     fn digest(text: &str, count: f64, read: f64, sent: f64) -> Digest {
         let text = text.to_owned();
@@ -327,6 +374,7 @@ mod tests {
             "0",
             "0",
             "0",
+            "1000000000000",
         ];
         let row: Row = cells.map(|cell| Some(cell.to_owned())).to_vec();
         let digests = Digests {
@@ -338,6 +386,7 @@ mod tests {
         };
         let entry = digests.entry(&digests.all[0]);
         assert_eq!(entry["share"], json!(0.25));
+        assert_eq!(entry["waiting"], json!(0.5));
         assert_eq!((&entry["rows_read"], &entry["rows_sent"]), (&json!(2000.0), &json!(1.0)));
         assert_eq!((&entry["count"], &entry["time_s"]), (&json!(4.0), &json!(2.0)));
     }

@@ -20,7 +20,7 @@ const DEFINERS: &str = "SELECT o.TABLE_SCHEMA, o.TABLE_NAME, o.DEFINER FROM info
 /// The server says it in the comment of the view. MariaDB opens the view only where more is asked for, as the number of rows.
 const INVALID: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys') AND TABLE_COMMENT LIKE '%references invalid table(s)%' AND COALESCE(TABLE_ROWS, 0) >= 0 ORDER BY TABLE_SCHEMA, TABLE_NAME LIMIT 20";
 /// Views that read the table of accounts with the rights of their definer.
-const OF_ACCOUNTS: &str = "SELECT CONCAT(o.TABLE_SCHEMA, '.', o.TABLE_NAME) FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.SECURITY_TYPE = 'DEFINER' AND (o.VIEW_DEFINITION LIKE '%`mysql`.`user`%' OR o.VIEW_DEFINITION LIKE '%`mysql`.`global\\_priv`%') ORDER BY 1 LIMIT 20";
+const OF_ACCOUNTS: &str = "SELECT CONCAT(o.TABLE_SCHEMA, '.', o.TABLE_NAME) FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.SECURITY_TYPE = 'DEFINER' AND (o.VIEW_DEFINITION LIKE '%`mysql`.`user`%' OR o.VIEW_DEFINITION LIKE '%`mysql`.`global_priv`%') ORDER BY 1 LIMIT 20";
 
 /// Views that are asked for in one statement.
 const MOST: u64 = 1000;

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 106] = [
+pub(super) const NAMED: [FactInfo; 110] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -102,6 +102,10 @@ pub(super) const NAMED: [FactInfo; 106] = [
     fact("server.replication.CHANNEL.worker_error", "", ""),
     fact("server.views.invalid", "", ""),
     fact("server.views.of_accounts", "", ""),
+    fact("server.sessions.metadata_waiting", "", ""),
+    fact("server.transactions.idle_sessions", "", ""),
+    fact("server.events.named", "", ""),
+    fact("server.accounts.kept_passwords", "", ""),
     fact("server.tables.many_partitions", "", ""),
     fact("server.upkeep.backup_jobs", "", ""),
     fact("storage.ROLE.path", "", ""),

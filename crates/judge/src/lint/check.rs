@@ -58,7 +58,7 @@ pub const CHECKS: [Check; 11] = [
     Check {
         id: "option-not-in-force",
         title: "What is written is what the server runs with",
-        why: "The next restart changes how the server behaves, without notice.",
+        why: "The server does not run as its files say, and the next restart may change how it behaves, without notice.",
     },
     Check {
         id: "option-group",

@@ -7,6 +7,7 @@ use super::check::Problem;
 use super::linter::{Known, Linter};
 use super::lists::ADDING;
 use super::runtime;
+use super::value::whole;
 use super::written::Place;
 use crate::knobs::Presence;
 
@@ -93,24 +94,32 @@ impl Linter<'_> {
             let origin = origin.and_then(|origin| origin.get("source")?.as_str()).unwrap_or_default();
             let by = match origin {
                 "dynamic" | "sql" => "it was set while the server ran",
-                "auto" => "the server chose it",
+                "auto" if !self.lowered_for_files(name, asked, &now) => "the server chose it",
                 _ if differs.slight => "the server rounded it",
-                _ if self.lowered_for_files(name) => {
+                _ if self.lowered_for_files(name, asked, &now) => {
                     "the server lowered it at its start, because the limit of open files allows no more; a restart alone changes nothing"
                 }
                 _ => {
                     "it was set while the server ran, the file was changed since, or the server chose another"
                 }
             };
+            // What the release takes and ignores is told as deprecated.
+            let set_later = ["dynamic", "sql"].contains(&origin);
+            if on.seen.deprecated && !set_later && on.seen.default.as_deref() == Some(&now) {
+                continue;
+            }
+            let remedy = if self.lowered_for_files(name, asked, &now) {
+                "Raise the limit of open files (LimitNOFILE= in the unit, ulimit -n in a shell), and restart"
+                    .to_owned()
+            } else {
+                format!("Write into {} what is meant to be after a restart", known.written.place.text())
+            };
             let summary =
                 format!("{name} is {asked} in {} and {now} in the server: {by}", known.written.place.text());
             let problem = self
                 .problem(known.written, name, summary)
                 .evidence(&format!("server.variable.{name}"), "SHOW GLOBAL VARIABLES", &now)
-                .remedy(format!(
-                    "Write into {} what is meant to be after a restart",
-                    known.written.place.text()
-                ));
+                .remedy(remedy);
             self.report.add(
                 "option-not-in-force",
                 if differs.slight { Severity::Info } else { Severity::Medium },
@@ -123,10 +132,21 @@ impl Linter<'_> {
         runtime::value_of(self.facts, variable).is_some_and(|value| ["OFF", "0"].contains(&value.as_str()))
     }
 
-    /// Whether the error log tells that the server lowered what needs files, and a variable is such.
-    fn lowered_for_files(&self, name: &str) -> bool {
-        ["max_connections", "table_open_cache"].contains(&name)
-            && self.facts.number("server.error_log.file_limit.count").is_some_and(|count| count > 0.0)
+    /// Whether the server lowered what needs files: the error log tells it, or the limit leaves no room for what is asked. A
+    /// table takes two files in the server's reckoning.
+    fn lowered_for_files(&self, name: &str, asked: &str, now: &str) -> bool {
+        let number = |text: &str| whole(self.rules, text).ok();
+        let lowered = number(now) < number(asked);
+        let of = |name: &str| runtime::value_of(self.facts, name).as_deref().and_then(number);
+        let needed = match name {
+            "table_open_cache" => {
+                number(asked).zip(of("max_connections")).map(|(tables, sessions)| 2 * tables + sessions)
+            }
+            "max_connections" => number(asked),
+            _ => return false,
+        };
+        let told = self.facts.number("server.error_log.file_limit.count").is_some_and(|count| count > 0.0);
+        lowered && (told || needed.zip(of("open_files_limit")).is_some_and(|(needed, limit)| needed > limit))
     }
 }
 

@@ -112,7 +112,9 @@ impl<'a> Linter<'a> {
             Some(near) => format!("In {place} write {near}, if that is intended, or remove the line"),
             None => format!("Remove {place}: {}", written.text()),
         });
-        self.report.add("option-unknown", severity(resolved), problem);
+        // A name that is nearly one of the server's was meant to do something.
+        let meant = resolved.loose && !near.is_empty();
+        self.report.add("option-unknown", if meant { Severity::Low } else { severity(resolved) }, problem);
     }
 
     /// An option of another release.

@@ -18,7 +18,7 @@ use crate::sql::{ReadOnly, Row, SqlError, quoted};
 use crate::wording::mysql;
 
 /// Free space within a table's file from which on a rebuild may be worth its while, in bytes.
-const WORTH_RECLAIMING: u64 = 100 * 1024 * 1024;
+const WORTH_RECLAIMING: u64 = 50 * 1024 * 1024;
 
 /// Values that are read of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -328,6 +328,9 @@ impl Census {
             let told = options.split_ascii_whitespace().find_map(|option| option.strip_prefix("row_format="));
             let format = Some(text(found, 3).to_ascii_lowercase()).filter(|format| !format.is_empty());
             if let Some(format) = format.or_else(|| told.map(str::to_owned)) {
+                if format == "compressed" {
+                    self.more.compressed(&format!("{schema}.{table}"));
+                }
                 *self.row_formats.entry(format).or_default() += 1;
             }
         }
@@ -361,7 +364,11 @@ impl Census {
         }
         if text(found, 0) == "InnoDB" {
             if is_new {
-                *self.row_formats.entry(text(found, 3).to_ascii_lowercase()).or_default() += 1;
+                let format = text(found, 3).to_ascii_lowercase();
+                if format == "compressed" {
+                    self.more.compressed(&name);
+                }
+                *self.row_formats.entry(format).or_default() += 1;
             }
             self.space(&name, found);
             for index in by_name.iter().filter(|i| !i.unique && i.kind == "BTREE") {

@@ -198,6 +198,12 @@ pub static COLLECTOR: Collector = Collector {
             "columns of a type that MySQL no longer advises: FLOAT and DOUBLE with a number of digits, ZEROFILL",
         ),
         fact("schema.collation.NAME.columns", "count", "columns by collation, among those that were read"),
+        fact(
+            "schema.of_collation.NAME",
+            "",
+            "columns of utf8mb4 with this collation, where another one is more frequent: 20 at most",
+        ),
+        fact("schema.compressed", "", "InnoDB tables in the row format COMPRESSED: 20 at most"),
         fact("schema.most_columns", "", "the table with the most columns: table, columns"),
         fact(
             "schema.filling",

@@ -35,6 +35,8 @@ pub struct More {
     versioned: Vec<Value>,
     deprecated: Vec<Value>,
     of_charset: BTreeMap<String, Vec<Value>>,
+    of_collation: BTreeMap<String, Vec<Value>>,
+    compressed: Vec<Value>,
     collations: BTreeMap<String, u64>,
     widest: Option<(usize, String)>,
     /// AUTO_INCREMENT columns that have used half of their numbers or more, with the share.
@@ -88,6 +90,11 @@ impl More {
     /// A table that keeps its history.
     pub fn versioned(&mut self, table: &str) {
         self.versioned.push(Value::from(table));
+    }
+
+    /// A table in the row format COMPRESSED.
+    pub fn compressed(&mut self, table: &str) {
+        self.compressed.push(Value::from(table));
     }
 
     /// A column's collation.
@@ -153,6 +160,13 @@ impl More {
                     listed.push(Value::from(format!("{table}.{}", column.name)));
                 }
             }
+            let mixed = |collation: &&str| collation.starts_with("utf8mb4_") && !collation.ends_with("_bin");
+            if let Some(collation) = column.collation.filter(mixed) {
+                let listed = self.of_collation.entry(collation.to_ascii_lowercase()).or_default();
+                if listed.len() < LISTED {
+                    listed.push(Value::from(format!("{table}.{}", column.name)));
+                }
+            }
             if is_deprecated(column) {
                 self.deprecated.push(Value::from(format!("{table}.{}", column.name)));
             }
@@ -180,6 +194,13 @@ impl More {
                 continue;
             }
             readings.put(&format!("schema.of_charset.{charset}"), from, Ok(columns));
+        }
+        // The columns of the most frequent collation are those that the others differ from.
+        let most = self.collations.iter().max_by_key(|(_, columns)| **columns).map(|(name, _)| name.clone());
+        for (collation, columns) in std::mem::take(&mut self.of_collation) {
+            if most.as_ref() != Some(&collation) {
+                readings.put(&format!("schema.of_collation.{collation}"), from, Ok(columns));
+            }
         }
         for (collation, columns) in std::mem::take(&mut self.collations) {
             readings.put(&format!("schema.collation.{collation}.columns"), from, Ok(columns));
@@ -210,6 +231,7 @@ impl More {
             put(id, list, readings, from, all);
         }
         put("schema.own_statistics", self.own_statistics, readings, from, options);
+        put("schema.compressed", self.compressed, readings, from, options);
         put("schema.disabled_indexes", self.disabled, readings, from, opened);
         put("schema.filling", filling, readings, from, opened);
     }

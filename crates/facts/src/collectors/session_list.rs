@@ -1,0 +1,167 @@
+//! The list of sessions: how many of each kind there are, and which wait for a metadata lock.
+
+use serde_json::{Value, json};
+
+use crate::sql::Row;
+
+/// Sessions: id, user, host, schema, command, time, state and the first letters of the statement. The list itself needs no
+/// room in tmpdir, from which MariaDB answers information_schema.PROCESSLIST.
+pub(super) const LIST: &str = "SHOW PROCESSLIST";
+
+/// States of a session that waits for a lock of the server or a flush of tables.
+const GLOBAL_WAITS: [&str; 4] = [
+    "Waiting for global read lock",
+    "Waiting for commit lock",
+    "Waiting for backup lock",
+    "Waiting for table flush",
+];
+/// State of a session that waits for another statement on a table whose engine locks whole tables.
+const TABLE_WAIT: &str = "Waiting for table level lock";
+
+/// State of a session that waits in GET_LOCK().
+const USER_WAIT: &str = "User lock";
+
+/// How long a session sleeps that its program seems to have forgotten, in seconds.
+const LONG_ASLEEP_S: i64 = 600;
+
+/// The figures of the list of sessions, in the order of their facts. MySQL 8 shows a replica's applier threads as statements
+/// of `system user` that run for as long as nothing arrives.
+pub(super) fn summed(rows: &[Row]) -> Row {
+    let text = |row: &Row, place: usize| row.get(place).cloned().flatten().unwrap_or_default();
+    let time = |row: &Row| text(row, 5).parse::<i64>().unwrap_or(0).max(0);
+    let background = |row: &Row| ["system user", "event_scheduler"].contains(&text(row, 1).as_str());
+    let statement = |row: &Row| ["Query", "Execute"].contains(&text(row, 4).as_str()) && !background(row);
+    let metadata = |row: &Row| waits_for_metadata(&text(row, 6));
+    let global =
+        |row: &Row| text(row, 1) != "event_scheduler" && GLOBAL_WAITS.contains(&text(row, 6).as_str());
+    let table = |row: &Row| text(row, 6) == TABLE_WAIT;
+    let user = |row: &Row| text(row, 6) == USER_WAIT;
+    let count = |is: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| is(row)).count().to_string();
+    let longest = |is: &dyn Fn(&Row) -> bool| {
+        rows.iter().filter(|row| is(row)).map(time).max().unwrap_or(0).to_string()
+    };
+    let figures = [
+        rows.len().to_string(),
+        count(&|row| text(row, 4) == "Sleep"),
+        count(&|row| text(row, 4).starts_with("Binlog Dump")),
+        longest(&statement),
+        count(&metadata),
+        longest(&metadata),
+        count(&global),
+        longest(&|row| global(row) && !background(row)),
+        count(&|row| text(row, 7).starts_with("SELECT /*!40001 SQL_NO_CACHE */")),
+        count(&table),
+        longest(&table),
+        count(&user),
+        longest(&user),
+        count(&|row| text(row, 4) == "Sleep" && time(row) >= LONG_ASLEEP_S),
+    ];
+    figures.into_iter().map(Some).collect()
+}
+
+fn waits_for_metadata(state: &str) -> bool {
+    state.starts_with("Waiting for ") && state.ends_with(" metadata lock")
+}
+
+/// Sessions that wait for a metadata lock, those that have waited the longest first.
+pub(super) fn waiting(rows: &[Row]) -> Vec<Value> {
+    let text = |row: &Row, place: usize| row.get(place).cloned().flatten().unwrap_or_default();
+    let waiting = rows.iter().filter(|row| waits_for_metadata(&text(row, 6)));
+    let mut found: Vec<(i64, Value)> = waiting
+        .filter_map(|row| {
+            let waits_s = text(row, 5).parse::<i64>().ok()?.max(0);
+            let session = text(row, 0).parse::<u64>().ok()?;
+            let statement = verb_and_table(&text(row, 7));
+            Some((
+                waits_s,
+                json!({"session": session, "user": text(row, 1), "waits_s": waits_s, "statement": statement}),
+            ))
+        })
+        .collect();
+    found.sort_by_key(|(waits_s, _)| std::cmp::Reverse(*waits_s));
+    found.into_iter().take(5).map(|(_, entry)| entry).collect()
+}
+
+/// The first word of a statement and the table that it names first: no value of it is kept.
+fn verb_and_table(statement: &str) -> String {
+    let mut text = statement.trim_start();
+    while let Some(comment) = text.strip_prefix("/*") {
+        text = comment.split_once("*/").map_or("", |(_, rest)| rest).trim_start();
+    }
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '`');
+    let mut words = text.split(|c: char| c.is_whitespace() || c == '(').filter(|word| !word.is_empty());
+    let Some(verb) = words.next().filter(|verb| verb.chars().all(|c| c.is_ascii_alphabetic())) else {
+        return "a statement".to_owned();
+    };
+    let verb = verb.to_ascii_uppercase();
+    let is = |word: &str, known: &[&str]| known.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let mut names =
+        words.skip_while(|word| verb != "UPDATE" && !is(word, &["TABLE", "TABLES", "FROM", "INTO", "ON"]));
+    if verb != "UPDATE" {
+        names.next();
+    }
+    let name =
+        names.find(|word| !is(word, &["IF", "NOT", "EXISTS", "IGNORE", "LOW_PRIORITY"])).unwrap_or_default();
+    let name: String = name.chars().take_while(|c| is_name(*c)).filter(|c| *c != '`').collect();
+    match (name.is_empty(), is(&verb, &["ALTER", "DROP", "CREATE", "TRUNCATE", "RENAME", "OPTIMIZE", "LOCK"]))
+    {
+        (true, _) => verb,
+        (false, true) => format!("{verb} TABLE {name}"),
+        (false, false) => format!("{verb} of {name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_sessions_gives_the_figures() {
+        let row = |user: &str, command: &str, time: &str, state: &str, info: &str| -> Row {
+            ["7", user, "h", "", command, time, state, info].map(|cell| Some(cell.to_owned())).to_vec()
+        };
+        let rows = [
+            row("app", "Sleep", "100", "", ""),
+            row("app", "Query", "40", "Waiting for backup lock", "INSERT"),
+            row("app", "Query", "9", "Waiting for table metadata lock", "SELECT 1"),
+            row("event_scheduler", "Daemon", "900", "Waiting for backup lock", ""),
+            row("system user", "Query", "800", "Waiting for global read lock", ""),
+            row("repl", "Binlog Dump", "5", "", ""),
+            row("app", "Query", "12", "Waiting for table level lock", "SELECT 2"),
+            row("app", "Execute", "39", "User lock", "SELECT GET_LOCK('a', 60)"),
+            row("dump", "Query", "-1", "", "SELECT /*!40001 SQL_NO_CACHE */ * FROM t"),
+        ];
+        let figures: Vec<String> = summed(&rows).into_iter().flatten().collect();
+        assert_eq!(figures, ["9", "1", "1", "40", "1", "9", "2", "40", "1", "1", "12", "1", "39", "0"]);
+    }
+
+    #[test]
+    fn those_that_wait_for_a_metadata_lock_are_named_without_the_values_of_their_statements() {
+        for (statement, shown) in [
+            ("ALTER TABLE `app`.`invoices` ADD secret INT", "ALTER TABLE app.invoices"),
+            ("/* job 7 */ alter table invoices add x int", "ALTER TABLE invoices"),
+            ("SELECT name FROM customers WHERE name = 'Ada'", "SELECT of customers"),
+            ("INSERT INTO app.orders VALUES (1, 'Ada')", "INSERT of app.orders"),
+            ("UPDATE orders SET a = 1", "UPDATE of orders"),
+            ("DROP TABLE IF EXISTS old", "DROP TABLE old"),
+            ("CREATE INDEX i ON orders (a)", "CREATE TABLE orders"),
+            ("(SELECT 1)", "SELECT"),
+            ("", "a statement"),
+        ] {
+            assert_eq!(verb_and_table(statement), shown, "{statement}");
+        }
+        let row = |id: &str, time: &str, state: &str| -> Row {
+            [id, "app", "h", "", "Query", time, state, "DELETE FROM t WHERE a = 'x'"]
+                .map(|cell| Some(cell.to_owned()))
+                .to_vec()
+        };
+        let rows = [
+            row("7", "9", "Waiting for table metadata lock"),
+            row("8", "90", "Waiting for table metadata lock"),
+            row("9", "900", "updating"),
+        ];
+        let found = waiting(&rows);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0], json!({"session": 8, "user": "app", "waits_s": 90, "statement": "DELETE of t"}));
+    }
+}
