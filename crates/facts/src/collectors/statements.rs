@@ -87,7 +87,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.statements.full_joins",
             "",
-            "the five with the most joins without an index: text, schema, count, full_joins",
+            "the five with the most joins without an index, of those that ran three times or more: text, schema, count, full_joins",
         ),
         fact(
             "server.statements.disk_temporaries",
@@ -233,9 +233,9 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     );
     put("warned", digests.entries(warned, "warnings", |d| d.warnings.into()));
     put("failing", plain(digests.most(LISTED, |d| d.errors, |d| d.errors >= 10.0 && !d.has("$$"))));
-    let full = digests.most(LISTED, |d| d.full_joins, |d| d.full_joins > 0.0 && own(d));
+    let full = digests.most(LISTED, |d| d.full_joins, |d| d.full_joins > 0.0 && d.count >= 3.0 && own(d));
     put("full_joins", digests.entries(full, "full_joins", |d| d.full_joins.into()));
-    let disk = digests.most(LISTED, |d| d.on_disk, |d| d.on_disk > 0.0 && own(d));
+    let disk = digests.most(LISTED, |d| d.on_disk, |d| d.on_disk > 0.0 && !d.is(&["SHOW"]) && own(d));
     put("disk_temporaries", digests.entries(disk, "on_disk", |d| d.on_disk.into()));
     let merged = digests.most(LISTED, |d| d.merge_passes, |d| d.merge_passes > 0.0 && own(d));
     put("merge_sorts", digests.entries(merged, "merge_passes", |d| d.merge_passes.into()));

@@ -103,9 +103,8 @@ impl Linter<'_> {
                     "it was set while the server ran, the file was changed since, or the server chose another"
                 }
             };
-            // What the release takes and ignores is told as deprecated.
-            let set_later = ["dynamic", "sql"].contains(&origin);
-            if on.seen.deprecated && !set_later && on.seen.default.as_deref() == Some(&now) {
+            // What a release calls deprecated and does not take over at its start it ignores; that is told as deprecated.
+            if on.seen.deprecated && on.seen.dynamic == Some(false) {
                 continue;
             }
             let remedy = if self.lowered_for_files(name, asked, &now) {
