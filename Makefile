@@ -143,7 +143,8 @@ test-engines: deps ## eleven real servers (brought on first use, 1.4 GB) × auth
 	@MYDYNO_ENGINES=$(ENGINES) MYDYNO_WRITE_DOCS=1 $(CARGO) test --locked -p mydyno --test e2e engines -- --ignored --nocapture
 
 test-docs: deps build ## the commands of README and the documentation on private servers, page by page (some minutes)
-	@tests/docs/commands.py $(abspath $(or $(CARGO_TARGET_DIR),target))/release/mydyno
+	@tests/engines/fetch $(ENGINES) mariadb-11.4
+	@MYDYNO_ENGINES=$(ENGINES) tests/docs/commands.py $(abspath $(or $(CARGO_TARGET_DIR),target))/release/mydyno
 
 test-rogue: deps build ## more than sixty ways of a server to go wrong, in every phase × every verb with a target: limits, memory, status, passwords (some minutes)
 	@MYDYNO_BIN=$(CURDIR)/target/release/mydyno \

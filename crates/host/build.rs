@@ -33,6 +33,8 @@ fn build(library: &Path) -> Result<(), String> {
     rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=sync_delay", "--target"]);
     rustc.arg(variable("TARGET")?);
     rustc.args(["-Cpanic=abort", "-Copt-level=s", "-Cstrip=symbols", "-Clink-arg=-nostartfiles"]);
+    // Some linkers name the C library on their own account, and a server of another one cannot load it then.
+    rustc.arg("-Clink-arg=-nostdlib");
     if is("CARGO_CFG_TARGET_ENV", "musl") {
         rustc.arg("-Ctarget-feature=-crt-static");
     }
