@@ -181,7 +181,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = |name: &str, text: &str| {
             let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
+            // Written by another process: a test beside this one that forks meanwhile would keep it open for writing, and
+            // a program that is open for writing cannot be started.
+            let copied = folder.path().join("text");
+            std::fs::write(&copied, text).unwrap();
+            assert!(Command::new("cp").arg(&copied).arg(&path).status().unwrap().success());
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
             path
         };

@@ -110,7 +110,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.reclaimable",
             "",
-            "tables of which 100 MiB or more and half the file or more are free: table, free_bytes, used_bytes; among those that were read, 500 at most",
+            "tables of which 50 MiB or more and half the file or more are free: table, free_bytes, used_bytes; among those that were read, 500 at most",
         ),
         fact(
             "schema.row_format.NAME.tables",

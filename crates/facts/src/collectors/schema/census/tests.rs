@@ -13,9 +13,9 @@ fn a_file_can_be_made_smaller_when_much_of_it_and_half_or_more_is_free() {
     };
     let mut census = Census::default();
     for (table, row) in [
-        ("emptied", row(100 * MIB, 60 * MIB, 40 * MIB)),
-        ("small", row(99 * MIB, MIB, 0)),
-        ("full", row(100 * MIB, 61 * MIB, 40 * MIB)),
+        ("emptied", row(50 * MIB, 30 * MIB, 20 * MIB)),
+        ("small", row(49 * MIB, MIB, 0)),
+        ("full", row(50 * MIB, 31 * MIB, 20 * MIB)),
     ] {
         census.table("shop", table, &row, vec![], &[]);
     }
