@@ -82,33 +82,63 @@ pub(super) fn waiting(rows: &[Row]) -> Vec<Value> {
     found.into_iter().take(5).map(|(_, entry)| entry).collect()
 }
 
-/// The first word of a statement and the table that it names first: no value of it is kept.
+/// What a statement does, and to which table: its verb, what kind of thing it makes or changes, and the table that it names
+/// first. No value of it is kept: what stands in quotes, which may hold any word, is taken out first.
 fn verb_and_table(statement: &str) -> String {
-    let mut text = statement.trim_start();
-    while let Some(comment) = text.strip_prefix("/*") {
-        text = comment.split_once("*/").map_or("", |(_, rest)| rest).trim_start();
-    }
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '`');
-    let mut words = text.split(|c: char| c.is_whitespace() || c == '(').filter(|word| !word.is_empty());
+    let text = without_texts(statement);
+    let mut words =
+        text.split(|c: char| c.is_whitespace() || c == '(').filter(|word| !word.is_empty()).peekable();
     let Some(verb) = words.next().filter(|verb| verb.chars().all(|c| c.is_ascii_alphabetic())) else {
         return "a statement".to_owned();
     };
     let verb = verb.to_ascii_uppercase();
     let is = |word: &str, known: &[&str]| known.iter().any(|known| word.eq_ignore_ascii_case(known));
-    let mut names =
-        words.skip_while(|word| verb != "UPDATE" && !is(word, &["TABLE", "TABLES", "FROM", "INTO", "ON"]));
-    if verb != "UPDATE" {
-        names.next();
+    let kind = words.peek().map(|word| word.to_ascii_uppercase()).unwrap_or_default();
+    let before = match verb.as_str() {
+        "UPDATE" => Some(String::new()),
+        _ => words
+            .find(|word| is(word, &["TABLE", "TABLES", "FROM", "INTO", "ON"]))
+            .map(str::to_ascii_uppercase),
+    };
+    let modifiers = ["IF", "NOT", "EXISTS", "IGNORE", "LOW_PRIORITY"];
+    let name = before.as_ref().and_then(|_| words.find(|word| !is(word, &modifiers))).unwrap_or_default();
+    let is_name = |c: &char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '`');
+    let name: String = name.chars().take_while(is_name).filter(|c| *c != '`').collect();
+    match before.as_deref() {
+        _ if name.is_empty() => verb,
+        Some("TABLE" | "TABLES") => format!("{verb} TABLE {name}"),
+        Some("ON") if ["INDEX", "TRIGGER"].contains(&kind.as_str()) => format!("{verb} {kind} on {name}"),
+        _ => format!("{verb} of {name}"),
     }
-    let name =
-        names.find(|word| !is(word, &["IF", "NOT", "EXISTS", "IGNORE", "LOW_PRIORITY"])).unwrap_or_default();
-    let name: String = name.chars().take_while(|c| is_name(*c)).filter(|c| *c != '`').collect();
-    match (name.is_empty(), is(&verb, &["ALTER", "DROP", "CREATE", "TRUNCATE", "RENAME", "OPTIMIZE", "LOCK"]))
-    {
-        (true, _) => verb,
-        (false, true) => format!("{verb} TABLE {name}"),
-        (false, false) => format!("{verb} of {name}"),
+}
+
+/// A statement without its comments and without what stands in single or double quotes. The list of sessions cuts statements:
+/// what begins and does not end runs to the end.
+fn without_texts(statement: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = statement;
+    while let Some(at) = rest.find(['\'', '"', '/']) {
+        kept.push_str(&rest[..at]);
+        let sign = &rest[at..=at];
+        rest = &rest[at + 1..];
+        if sign == "/" {
+            match rest.strip_prefix('*') {
+                Some(comment) => rest = comment.split_once("*/").map_or("", |(_, rest)| rest),
+                None => kept.push('/'),
+            }
+            kept.push(' ');
+            continue;
+        }
+        let mut escaped = false;
+        let end = rest.find(|c: char| {
+            let ends = !escaped && sign.starts_with(c);
+            escaped = !escaped && c == '\\';
+            ends
+        });
+        rest = end.map_or("", |end| &rest[end + 1..]);
+        kept.push_str("''");
     }
+    kept + rest
 }
 
 #[cfg(test)]
@@ -144,7 +174,11 @@ mod tests {
             ("INSERT INTO app.orders VALUES (1, 'Ada')", "INSERT of app.orders"),
             ("UPDATE orders SET a = 1", "UPDATE of orders"),
             ("DROP TABLE IF EXISTS old", "DROP TABLE old"),
-            ("CREATE INDEX i ON orders (a)", "CREATE TABLE orders"),
+            ("CREATE INDEX i ON orders (a)", "CREATE INDEX on orders"),
+            ("SELECT 'mail from Ada', a FROM t", "SELECT of t"),
+            ("CALL p('it\\'s from Ada')", "CALL"),
+            ("SELECT \"cut off from Ada", "SELECT"),
+            ("SELECT a / b FROM t /* from Ada */", "SELECT of t"),
             ("(SELECT 1)", "SELECT"),
             ("", "a statement"),
         ] {

@@ -120,14 +120,16 @@ impl Digest {
     }
 }
 
+/// A digest that took two seconds, for tests.
+#[cfg(test)]
+pub(super) fn digest(text: &str, count: f64, read: f64, sent: f64) -> Digest {
+    let text = text.to_owned();
+    Digest { schema: "shop".to_owned(), text, count, time_s: 2.0, read, sent, ..Digest::default() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn digest(text: &str, count: f64, read: f64, sent: f64) -> Digest {
-        let text = text.to_owned();
-        Digest { schema: "shop".to_owned(), text, count, time_s: 2.0, read, sent, ..Digest::default() }
-    }
 
     #[test]
     fn a_statement_is_known_by_what_it_does_and_those_on_the_server_s_own_tables_apart() {

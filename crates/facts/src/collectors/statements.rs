@@ -123,15 +123,33 @@ const TOTAL: Wording = (
     &SERVERS,
 );
 
-/// Statements with something to tell, those that took the most time first. Most servers have some hundred.
+/// The statement for digests of users that meet a condition, those that took the most time first.
+macro_rules! digests {
+    ($condition:literal, $most:literal) => {
+        concat!(
+            "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN, SUM_WARNINGS, SUM_LOCK_TIME FROM performance_schema.events_statements_summary_by_digest WHERE COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND ",
+            $condition,
+            " ORDER BY SUM_TIMER_WAIT DESC LIMIT ",
+            $most
+        )
+    };
+}
+
+/// Statements with something to tell. Most servers have some hundred.
 const TOLD: Wording = (
-    "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN, SUM_WARNINGS, SUM_LOCK_TIME FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT IS NOT NULL AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 10 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_WARNINGS >= 100 OR SUM_TIMER_WAIT >= 100000000000) ORDER BY SUM_TIMER_WAIT DESC LIMIT 1000",
+    digests!(
+        "DIGEST_TEXT IS NOT NULL AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 10 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_WARNINGS >= 100 OR SUM_TIMER_WAIT >= 100000000000)",
+        "1000"
+    ),
     &SERVERS,
 );
 
 /// Statements with a list of a hundred values or more. The sample has values of users: they are counted, and not sent.
 const LONG_LISTS: [Wording; 1] = [(
-    "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN, SUM_WARNINGS, SUM_LOCK_TIME FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT LIKE '% IN (...)%' AND COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND LENGTH(QUERY_SAMPLE_TEXT) - LENGTH(REPLACE(QUERY_SAMPLE_TEXT, ',', '')) >= 100 ORDER BY SUM_TIMER_WAIT DESC LIMIT 5",
+    digests!(
+        "DIGEST_TEXT LIKE '% IN (...)%' AND LENGTH(QUERY_SAMPLE_TEXT) - LENGTH(REPLACE(QUERY_SAMPLE_TEXT, ',', '')) >= 100",
+        "5"
+    ),
     &[mysql(80_003..)],
 )];
 
@@ -350,12 +368,8 @@ fn at_a_blank(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::statement_digest::digest;
     use super::*;
-
-    fn digest(text: &str, count: f64, read: f64, sent: f64) -> Digest {
-        let text = text.to_owned();
-        Digest { schema: "shop".to_owned(), text, count, time_s: 2.0, read, sent, ..Digest::default() }
-    }
 
     #[test]
     fn a_statement_has_figures_of_each_time_and_its_share_of_all_time() {

@@ -19,8 +19,8 @@ const SCHEMAS: &str = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE
 const DEFINERS: &str = "SELECT o.TABLE_SCHEMA, o.TABLE_NAME, o.DEFINER FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
 /// The server says it in the comment of the view. MariaDB opens the view only where more is asked for, as the number of rows.
 const INVALID: &str = "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_TYPE = 'VIEW' AND TABLE_SCHEMA NOT IN ('mysql', 'sys') AND TABLE_COMMENT LIKE '%references invalid table(s)%' AND COALESCE(TABLE_ROWS, 0) >= 0 ORDER BY TABLE_SCHEMA, TABLE_NAME LIMIT 20";
-/// Views that read the table of accounts with the rights of their definer.
-const OF_ACCOUNTS: &str = "SELECT CONCAT(o.TABLE_SCHEMA, '.', o.TABLE_NAME) FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.SECURITY_TYPE = 'DEFINER' AND (o.VIEW_DEFINITION LIKE '%`mysql`.`user`%' OR o.VIEW_DEFINITION LIKE '%`mysql`.`global_priv`%') ORDER BY 1 LIMIT 20";
+/// Views that read the table of accounts with the rights of their definer, and behind them those whose text is not shown.
+const OF_ACCOUNTS: &str = "SELECT CONCAT(o.TABLE_SCHEMA, '.', o.TABLE_NAME), o.VIEW_DEFINITION = '' FROM information_schema.VIEWS o WHERE o.TABLE_SCHEMA NOT IN ('mysql', 'sys') AND o.SECURITY_TYPE = 'DEFINER' AND (o.VIEW_DEFINITION LIKE '%`mysql`.`user`%' OR o.VIEW_DEFINITION LIKE '%`mysql`.`global_priv`%' OR o.VIEW_DEFINITION = '') ORDER BY 2, 1 LIMIT 20";
 
 /// Views that are asked for in one statement.
 const MOST: u64 = 1000;
@@ -33,11 +33,17 @@ const FILES: usize = 5000;
 const LARGEST: u64 = 1 << 20;
 
 /// Numbers and names.
-#[derive(Default)]
 struct Found {
     failing: Vec<View>,
     invalid: Vec<Value>,
-    of_accounts: Vec<Value>,
+    /// Known or not apart from the others: it takes the texts of the views.
+    of_accounts: Read<Vec<Value>>,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self { failing: vec![], invalid: vec![], of_accounts: Ok(vec![]) }
+    }
 }
 
 /// A view whose definer is not there.
@@ -63,7 +69,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
     readings.put("server.views.failing", "information_schema.VIEWS", named.map_err(Clone::clone));
     let invalid = found.as_ref().map(|found| found.invalid.clone()).map_err(Clone::clone);
     readings.put("server.views.invalid", "information_schema.TABLES", invalid);
-    let of_accounts = found.as_ref().map(|found| found.of_accounts.clone()).map_err(Clone::clone);
+    let of_accounts = found.as_ref().map_err(Clone::clone).and_then(|found| found.of_accounts.clone());
     readings.put("server.views.of_accounts", "information_schema.VIEWS", of_accounts);
     let failing = found.map(|found| found.failing).unwrap_or_default();
     failing.into_iter().take(NAMED).map(|view| view.definer).collect()
@@ -102,8 +108,17 @@ fn all(sql: &mut ReadOnly<'_>) -> Read<Found> {
 fn of_all(sql: &mut ReadOnly<'_>) -> Read<Found> {
     let failing = failing(rows(sql, DEFINERS)?).collect();
     let invalid = names(rows(sql, INVALID)?).map(Value::from).collect();
-    let of_accounts = names(rows(sql, OF_ACCOUNTS)?).map(Value::from).collect();
-    Ok(Found { failing, invalid, of_accounts })
+    Ok(Found { failing, invalid, of_accounts: of_accounts(sql, OF_ACCOUNTS) })
+}
+
+/// The views that read the table of accounts. Where none is found and the text of one is not shown, nothing can be said.
+fn of_accounts(sql: &mut ReadOnly<'_>, statement: &str) -> Read<Vec<Value>> {
+    let (hidden, shown): (Vec<Row>, Vec<Row>) =
+        rows(sql, statement)?.into_iter().partition(|row| row.get(1).and_then(Option::as_deref) == Some("1"));
+    if shown.is_empty() && !hidden.is_empty() {
+        return Err(Missing::Denied("the text of a view is shown with SHOW VIEW only".to_owned()));
+    }
+    Ok(names(shown).map(Value::from).collect())
 }
 
 /// The names of the views, by schema, of a server that has no dictionary to look into.
@@ -126,6 +141,7 @@ fn looked_up(sql: &mut ReadOnly<'_>, views: &[(String, String)]) -> Read<Found> 
         return of_all(sql);
     }
     let mut found = Found::default();
+    let (mut accounts, mut unseen) = (Vec::new(), None);
     for (schema, view) in views {
         let (Some(in_schema), Some(is_view)) = (quoted(schema), quoted(view)) else { continue };
         let one = format!("TABLE_SCHEMA = {in_schema} AND TABLE_NAME = {is_view}");
@@ -135,11 +151,14 @@ fn looked_up(sql: &mut ReadOnly<'_>, views: &[(String, String)]) -> Read<Found> 
             names(rows(sql, &of_one(INVALID, "TABLE_SCHEMA NOT IN ('mysql', 'sys')", &one))?)
                 .map(Value::from),
         );
-        let accounts = of_one(OF_ACCOUNTS, "o.TABLE_SCHEMA NOT IN ('mysql', 'sys')", &one);
-        found.of_accounts.extend(names(rows(sql, &accounts)?).map(Value::from));
+        match of_accounts(sql, &of_one(OF_ACCOUNTS, "o.TABLE_SCHEMA NOT IN ('mysql', 'sys')", &one)) {
+            Ok(named) => accounts.extend(named),
+            Err(missing) => unseen = Some(missing),
+        }
     }
     found.invalid.truncate(20);
-    found.of_accounts.truncate(20);
+    accounts.truncate(20);
+    found.of_accounts = unseen.filter(|_| accounts.is_empty()).map_or(Ok(accounts), Err);
     Ok(found)
 }
 
@@ -218,11 +237,26 @@ mod tests {
         let [view] = &found.failing[..] else { panic!("one view") };
         assert_eq!((view.name.as_str(), view.definer.as_str()), ("shop.v", "gone@localhost"));
         assert_eq!(found.invalid, [Value::from("shop.v")]);
-        assert_eq!(found.of_accounts, [Value::from("shop.v")]);
+        assert_eq!(found.of_accounts, Ok(vec![Value::from("shop.v")]));
         let of_tables = server.0.iter().filter(|s| s.contains(".TABLES") || s.contains(".VIEWS"));
         for statement in of_tables {
             assert!(statement.contains("TABLE_SCHEMA = 'shop' AND TABLE_NAME = 'v'"), "{statement}");
         }
+    }
+
+    /// A server that shows the text of no view.
+    struct Hiding;
+    impl Sql for Hiding {
+        fn table(&mut self, _: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+            let row: Row = ["shop.v", "1"].map(|cell| Some(cell.to_owned())).to_vec();
+            Ok(Table { columns: vec![], rows: vec![row] })
+        }
+    }
+
+    #[test]
+    fn views_whose_text_is_not_shown_are_not_taken_for_harmless_ones() {
+        let found = of_accounts(&mut ReadOnly::new(&mut Hiding), OF_ACCOUNTS);
+        assert!(matches!(found, Err(Missing::Denied(_))), "{found:?}");
     }
 
     #[test]

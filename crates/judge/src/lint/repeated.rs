@@ -92,22 +92,24 @@ impl Linter<'_> {
             let name = &known.name;
             let origin = self.facts.value(&format!("server.origin.{name}"));
             let origin = origin.and_then(|origin| origin.get("source")?.as_str()).unwrap_or_default();
+            // A deprecated option that only a start could bring into force is mostly one that the release ignores:
+            // option-deprecated tells it.
+            if on.seen.deprecated && on.seen.dynamic == Some(false) {
+                continue;
+            }
+            let for_files = self.lowered_for_files(name, asked, &now);
             let by = match origin {
                 "dynamic" | "sql" => "it was set while the server ran",
-                "auto" if !self.lowered_for_files(name, asked, &now) => "the server chose it",
+                "auto" if !for_files => "the server chose it",
                 _ if differs.slight => "the server rounded it",
-                _ if self.lowered_for_files(name, asked, &now) => {
+                _ if for_files => {
                     "the server lowered it at its start, because the limit of open files allows no more; a restart alone changes nothing"
                 }
                 _ => {
                     "it was set while the server ran, the file was changed since, or the server chose another"
                 }
             };
-            // What a release calls deprecated and does not take over at its start it ignores; that is told as deprecated.
-            if on.seen.deprecated && on.seen.dynamic == Some(false) {
-                continue;
-            }
-            let remedy = if self.lowered_for_files(name, asked, &now) {
+            let remedy = if for_files {
                 "Raise the limit of open files (LimitNOFILE= in the unit, ulimit -n in a shell), and restart"
                     .to_owned()
             } else {

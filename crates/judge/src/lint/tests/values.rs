@@ -1,6 +1,8 @@
 //! Values of options, as the releases take them.
 
-use super::ids;
+use serde_json::json;
+
+use super::{found_with, ids};
 
 #[test]
 fn values_are_judged_by_the_release() {
@@ -32,4 +34,29 @@ fn values_are_judged_by_the_release() {
     ] {
         assert_eq!(ids(&[line], target), [] as [&str; 0], "{line} {target}");
     }
+}
+
+#[test]
+fn what_the_limit_of_open_files_lowered_is_told_where_the_log_is_silent() {
+    let cache = |limit: u64| {
+        let more = [
+            ("server.variable.table_open_cache", json!(309)),
+            ("server.variable.max_connections", json!(151)),
+            ("server.variable.open_files_limit", json!(limit)),
+            ("server.origin.table_open_cache", json!({"source": "auto", "path": null})),
+        ];
+        let findings = found_with(&["table_open_cache = 2000"], "mariadb-11.4", &more);
+        let [finding] = &findings[..] else { panic!("{} findings", findings.len()) };
+        finding.summary.clone()
+    };
+    assert!(cache(800).contains("limit of open files"), "{}", cache(800));
+    assert!(cache(4151).contains("the server chose it"), "{}", cache(4151));
+}
+
+#[test]
+fn a_deprecated_option_that_no_restart_brings_into_force_is_told_once() {
+    let more = [("server.variable.innodb_buffer_pool_instances", json!(1))];
+    let findings = found_with(&["innodb_buffer_pool_instances = 8"], "mariadb-10.5", &more);
+    let ids: Vec<&str> = findings.iter().map(|finding| finding.claim.as_str()).collect();
+    assert_eq!(ids, ["option-deprecated/innodb_buffer_pool_instances"]);
 }
