@@ -82,8 +82,7 @@ pub(super) fn waiting(rows: &[Row]) -> Vec<Value> {
     found.into_iter().take(5).map(|(_, entry)| entry).collect()
 }
 
-/// What a statement does, and to which table: its verb, what kind of thing it makes or changes, and the table that it names
-/// first. No value of it is kept: what stands in quotes, which may hold any word, is taken out first.
+/// The verb of a statement, the kind of thing that it makes or changes, and the table that it names first. No value of it is kept: what stands in quotes, which may hold any word, is taken out first.
 fn verb_and_table(statement: &str) -> String {
     let text = without_texts(statement);
     let mut words =
