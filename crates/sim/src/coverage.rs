@@ -88,11 +88,14 @@ pub fn means(noise: Noise, n: usize, seeds: u64) -> Tally {
     tally
 }
 
-/// A Poisson count with this mean.
+/// A Poisson count with this mean, at most 700: the number of exponential gaps that fit into it. Their sum is compared by its
+/// exponential, a product of uniform numbers, so that no gap takes a logarithm (Knuth, *Seminumerical Algorithms*, 3.4.1).
 fn poisson(mean: f64, rng: &mut Rng) -> u64 {
-    let (mut time, mut count) = (rng.exponential(), 0);
-    while time < mean {
-        time += rng.exponential();
+    let all = (-mean).exp();
+    // 1 − u lies in (0, 1].
+    let (mut product, mut count) = (1.0 - rng.f64(), 0);
+    while product > all {
+        product *= 1.0 - rng.f64();
         count += 1;
     }
     count

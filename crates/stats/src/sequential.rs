@@ -6,6 +6,9 @@
 //! level and converted to a Student's t quantile for the blocks at hand. The interval at each look is Jennison and Turnbull's
 //! repeated confidence interval: all of them hold simultaneously with probability 95 %.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use mydyno_model::Estimate;
 
 use crate::Error;
@@ -36,12 +39,23 @@ impl Schedule {
         if !(level > 0.0 && level < 1.0) {
             return Err(Error::Argument { name: "level", value: level, must_be: "between 0 and 1" });
         }
+        // An analysis asks for its schedule again with each slice, and the boundaries take a million exponentials.
+        static KNOWN: Mutex<BTreeMap<(usize, usize, usize, u64), Schedule>> = Mutex::new(BTreeMap::new());
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let schedule = known
+            .entry((first, every, max_blocks, level.to_bits()))
+            .or_insert_with(|| Self::computed(first, every, max_blocks, level));
+        Ok(schedule.clone())
+    }
+
+    /// The schedule of arguments that were examined.
+    fn computed(first: usize, every: usize, max_blocks: usize, level: f64) -> Self {
         let mut looks: Vec<usize> = (first..max_blocks).step_by(every).collect();
         looks.push(max_blocks);
         let alpha = 1.0 - level;
         let times: Vec<f64> = looks.iter().map(|n| *n as f64 / max_blocks as f64).collect();
         let levels = boundaries(&times, alpha).iter().map(|z| 2.0 * normal_cdf(-z)).collect();
-        Ok(Self { looks, levels, level })
+        Self { looks, levels, level }
     }
 
     /// Numbers of blocks after which a look is due.

@@ -5,6 +5,7 @@
 
 use crate::slow::{MIN_WINDOWS, coefficients, coefficients_of_step};
 
+mod likelihood;
 mod returning;
 mod sudden;
 
