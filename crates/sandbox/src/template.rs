@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::cache::{self, InUse, RECIPE};
-use crate::copy::{occupied_bytes, sync_folder};
+use crate::copy::{forget_zeros_of, occupied_bytes, sync_folder};
 use crate::error::SandboxError;
 use crate::find::Install;
 use crate::init;
@@ -98,6 +98,7 @@ fn build(
     let made = init::make(site, install, shaping, &work, &purpose).and_then(|()| {
         let bytes = serde_json::to_vec_pretty(recipe).unwrap_or_default();
         fs::write(work.join(RECIPE), bytes).map_err(|e| SandboxError::io("write", work.join(RECIPE), e))?;
+        forget_zeros_of(&work).map_err(|e| SandboxError::io("read", &work, e))?;
         // A template outlives power cuts, so its files must be on disk before its name is.
         sync_folder(&work).map_err(|e| SandboxError::io("sync", &work, e))
     });

@@ -133,6 +133,19 @@ pub fn allocate(file: impl AsFd, length: u64) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::empty(), 0, length)?)
 }
 
+/// Makes a part of a file read as zeros without their being stored, its blocks still reserved: FALLOC_FL_ZERO_RANGE of fallocate(2).
+/// `false` where the file system cannot.
+///
+/// # Errors
+/// The system call's.
+pub fn forget_zeros(file: impl AsFd, at: u64, length: u64) -> io::Result<bool> {
+    match fallocate(file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, at, length) {
+        Ok(()) => Ok(true),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}
+
 /// Sets blocks aside for a file up to a length, without changing its length: FALLOC_FL_KEEP_SIZE of fallocate(2). File systems
 /// that cannot (EOPNOTSUPP, ENOSYS) are no error.
 ///
