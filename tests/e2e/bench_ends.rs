@@ -104,7 +104,7 @@ fn a_full_disk_ends_the_run_with_the_way_out() {
     let server = home.server("s", &[]);
     home.fine(&server.bench("oltp_point_select", &["prepare"]));
     // What fills the disk are the lines of the seconds, whatever they count.
-    let rest = ["--think", "1ms", "--time", "60s", "--warmup", "0s", "--out", "/mnt/run"];
+    let rest = ["--think", "20ms", "--time", "60s", "--warmup", "0s", "--out", "/mnt/run"];
     let bench = home.command(&server.bench("oltp_point_select", &rest));
     let words = std::iter::once(bench.get_program()).chain(bench.get_args());
     let command: Vec<String> = words.map(|w| format!("'{}'", w.to_str().unwrap())).collect();

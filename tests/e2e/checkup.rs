@@ -48,10 +48,12 @@ fn advice_is_measured_and_the_folder_holds_the_page_and_the_experiment() {
     let home = Home::new();
     let (file, out) = (option_file(&home), home.path().join("out"));
     let out_option = format!("--out={}", out.display());
-    // Syncs that take a while leave most of the machine to others.
+    // Commits of both arms sync the binary log. Syncs that take a while leave most of the machine to others.
     let short = [
         "--only=flush-log-at-trx-commit",
         "--lever=server.sync_delay=10ms",
+        "--set=log_bin=b",
+        "--set=sync_binlog=1",
         "--slice=200ms",
         "--warmup=0s",
         "--budget=40s",

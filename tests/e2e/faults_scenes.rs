@@ -150,7 +150,7 @@ fn statements_that_read_whole_tables_are_named_while_they_run_and_gone_when_they
         "CREATE DATABASE shop; CREATE TABLE shop.big (id INT PRIMARY KEY, a INT); INSERT INTO shop.big VALUES (1, 1), (2, 2); {twice}"
     ));
     let wanted = [("rows-scanned", "server.rate.handler_read_rnd_next", Value::Null)];
-    let load = |sql: &'static str| ["sql", "--connections=4", "--sql", sql];
+    let load = |sql: &'static str| ["sql", "--connections=1", "--sql", sql];
     let look = || audit(&home, &server, "2s", &claims(&wanted));
     named(&beside(&home, &server, &load("SELECT COUNT(*) FROM shop.big WHERE a = 7"), look), &wanted);
     gone(&beside(&home, &server, &load("SELECT COUNT(*) FROM shop.big WHERE id = 7"), look));

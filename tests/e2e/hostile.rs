@@ -20,6 +20,8 @@ fn files(count: usize, seconds: u64) {
         "3s",
         "--warmup",
         "1s",
+        "--think",
+        "1ms",
         "--tables",
         "1",
         "--table-size",

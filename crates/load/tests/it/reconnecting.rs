@@ -3,13 +3,17 @@
 use std::time::{Duration, Instant};
 
 use mydyno_load::End;
-use mydyno_model::plan::{Arrivals, ConnectionPlan, Spacing};
+use mydyno_model::plan::{Arrivals, ConnectionPlan, Spacing, Spread, Think};
 
 use crate::script::{Answer, Script};
 use crate::{Step, sum};
 
 /// Time for many connections, also on a machine that stands still for a part of it.
 const LONG: Duration = Duration::from_secs(3);
+
+/// A closed loop that leaves most of the machine to others.
+const THINKING: Arrivals =
+    Arrivals::Closed { think: Some(Think { mean_s: 0.002, spread: Spread::Constant }) };
 
 /// A server that restarts under the four connections of a step.
 fn restart(away: Duration) -> Answer {
@@ -18,7 +22,7 @@ fn restart(away: Duration) -> Answer {
 
 #[test]
 fn a_lost_connection_is_opened_again_and_the_load_goes_on() {
-    let step = Step { measure: LONG, keep: ConnectionPlan::default(), ..Step::default() };
+    let step = Step { arrivals: THINKING, measure: LONG, keep: ConnectionPlan::default(), ..Step::default() };
     let (end, intervals) = step.run(Answer::HalfThenClose { after: 3 });
     let Ok(End::Complete(shortfalls)) = end else { panic!("{end:?}") };
     let lost = sum(&intervals, |i| i.errors.get("2013").copied().unwrap_or(0));
@@ -32,7 +36,7 @@ fn a_lost_connection_is_opened_again_and_the_load_goes_on() {
 
 #[test]
 fn a_server_that_restarts_is_waited_for() {
-    for arrivals in [Arrivals::CLOSED, Arrivals::open(500.0, Spacing::Constant)] {
+    for arrivals in [THINKING, Arrivals::open(500.0, Spacing::Constant)] {
         let step = Step { arrivals, measure: LONG, keep: ConnectionPlan::default(), ..Step::default() };
         let (end, intervals) = step.run(restart(Duration::from_millis(200)));
         assert!(matches!(end, Ok(End::Complete(s)) if s.lost == 0), "{end:?}");
@@ -54,7 +58,8 @@ fn a_server_that_is_gone_at_the_end_is_told() {
 fn connections_that_are_given_up_after_some_transactions_are_timed_alone() {
     let keep = ConnectionPlan { reconnect_every: Some(5), ..ConnectionPlan::default() };
     let script = Script::start(Answer::Whole);
-    let (end, intervals) = Step { measure: LONG, keep, ..Step::default() }.run_on(&script);
+    let step = Step { arrivals: THINKING, measure: LONG, keep, ..Step::default() };
+    let (end, intervals) = step.run_on(&script);
     assert!(matches!(end, Ok(End::Complete(s)) if s.lost == 0), "{end:?}");
     let opened = sum(&intervals, |i| i.connect.count);
     let transactions = sum(&intervals, |i| i.transactions);
