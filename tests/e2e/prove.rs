@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::fixture::{document, lines, until};
 use crate::home::Home;
-use crate::house::root;
 
 const SHORT: [&str; 7] =
     ["--budget=70s", "--starts=3", "--slice=300ms", "--settle=100ms", "--warmup=500ms", "--json", "--quiet"];
@@ -165,13 +164,7 @@ fn an_interrupted_experiment_goes_on_with_the_next_block_of_its_table() {
     let home = Home::new();
     let out = home.path().join("kept");
     let out_option = format!("--out={}", out.display());
-    // Both arms wait, so that neither uses a CPU up.
-    let text = std::fs::read_to_string(root().join("experiments/sync-delay.toml")).unwrap();
-    let text = text.replace("[\"server.sync_delay=1ms\"]", "[\"server.sync_delay=30ms\"]");
-    let text = text.replace("levers = []", "levers = [\"server.sync_delay=10ms\"]");
-    let file = home.path().join("sync-delay.toml");
-    std::fs::write(&file, text).unwrap();
-    let args = [&["prove", file.to_str().unwrap(), &out_option], &SHORT[..]].concat();
+    let args = [&["prove", "sync-delay", &out_option], &SHORT[..]].concat();
     let mut child = home.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let lines = || std::fs::read_to_string(out.join("slices.jsonl")).map_or(0, |text| text.lines().count());
     until("a block is measured", || lines() >= 5);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::cache::{self, InUse, RECIPE};
-use crate::copy::{forget_zeros_of, occupied_bytes, sync_folder};
+use crate::copy::{forget_zeros_of, occupied_bytes, shares_blocks, sync_folder};
 use crate::error::SandboxError;
 use crate::find::Install;
 use crate::init;
@@ -43,7 +43,7 @@ pub(crate) struct Template {
     _in_use: InUse,
 }
 
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 /// Space for making one: data directories of the known series occupy 20 to 200 MB, and making one needs that much
 /// again.
 const ROOM_TO_BUILD: u64 = 400 << 20;
@@ -98,7 +98,10 @@ fn build(
     let made = init::make(site, install, shaping, &work, &purpose).and_then(|()| {
         let bytes = serde_json::to_vec_pretty(recipe).unwrap_or_default();
         fs::write(work.join(RECIPE), bytes).map_err(|e| SandboxError::io("write", work.join(RECIPE), e))?;
-        forget_zeros_of(&work).map_err(|e| SandboxError::io("read", &work, e))?;
+        // Copies that share blocks read nothing.
+        if !shares_blocks(&work, templates) {
+            forget_zeros_of(&work);
+        }
         // A template outlives power cuts, so its files must be on disk before its name is.
         sync_folder(&work).map_err(|e| SandboxError::io("sync", &work, e))
     });

@@ -91,6 +91,8 @@ pub fn means(noise: Noise, n: usize, seeds: u64) -> Tally {
 /// A Poisson count with this mean, at most 700: the number of exponential gaps that fit into it. Their sum is compared by its
 /// exponential, a product of uniform numbers, so that no gap takes a logarithm (Knuth, *Seminumerical Algorithms*, 3.4.1).
 fn poisson(mean: f64, rng: &mut Rng) -> u64 {
+    // The exponential of less than −745 is 0, which no product falls below in time.
+    debug_assert!(mean <= 700.0, "{mean}");
     let all = (-mean).exp();
     // 1 − u lies in (0, 1].
     let (mut product, mut count) = (1.0 - rng.f64(), 0);
@@ -182,7 +184,7 @@ pub fn table_of_counts(seeds: u64) -> String {
 /// Places of a change of 20 % that the table of found changes has.
 pub const PLACES: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9];
 
-/// Most seeds of a cell of the table of found changes: their likelihoods take a millisecond a series.
+/// Most seeds of a cell of the table of found changes, whose likelihoods take longest.
 pub const FOUND_SEEDS: u64 = 200;
 
 /// Noises that the table of found changes has.

@@ -7,7 +7,7 @@
 //! repeated confidence interval: all of them hold simultaneously with probability 95 %.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mydyno_model::Estimate;
 
@@ -40,12 +40,11 @@ impl Schedule {
             return Err(Error::Argument { name: "level", value: level, must_be: "between 0 and 1" });
         }
         // An analysis asks for its schedule again with each slice, and the boundaries take a million exponentials.
-        static KNOWN: Mutex<BTreeMap<(usize, usize, usize, u64), Schedule>> = Mutex::new(BTreeMap::new());
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let schedule = known
-            .entry((first, every, max_blocks, level.to_bits()))
-            .or_insert_with(|| Self::computed(first, every, max_blocks, level));
-        Ok(schedule.clone())
+        type Known = BTreeMap<(usize, usize, usize, u64), Arc<OnceLock<Schedule>>>;
+        static KNOWN: Mutex<Known> = Mutex::new(Known::new());
+        let key = (first, every, max_blocks, level.to_bits());
+        let known = Arc::clone(KNOWN.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
+        Ok(known.get_or_init(|| Self::computed(first, every, max_blocks, level)).clone())
     }
 
     /// The schedule of arguments that were examined.
