@@ -149,7 +149,10 @@ fn forget_zeros_in(path: &Path) -> io::Result<()> {
         if length == BLOCK && block == ZEROS {
             zeros_from.get_or_insert(at);
         } else if let Some(from) = zeros_from.take() {
-            forget_zeros(&file, from, at - from)?;
+            let known = forget_zeros(&file, from, at - from)?;
+            if !known {
+                return Ok(());
+            }
         }
         // A block that is not full is the last one.
         if length < BLOCK {

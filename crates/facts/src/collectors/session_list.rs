@@ -82,7 +82,8 @@ pub(super) fn waiting(rows: &[Row]) -> Vec<Value> {
     found.into_iter().take(5).map(|(_, entry)| entry).collect()
 }
 
-/// The verb of a statement, the kind of thing that it makes or changes, and the table that it names first. No value of it is kept: what stands in quotes, which may hold any word, is taken out first.
+/// The verb of a statement, the kind of thing that it makes or changes, and the table that it names first. No value of it is kept:
+/// comments and what stands in quotes, which may hold any word, are taken out first.
 fn verb_and_table(statement: &str) -> String {
     let text = without_texts(statement);
     let mut words =
@@ -116,16 +117,26 @@ fn verb_and_table(statement: &str) -> String {
 fn without_texts(statement: &str) -> String {
     let mut kept = String::new();
     let mut rest = statement;
-    while let Some(at) = rest.find(['\'', '"', '/']) {
+    while let Some(at) = rest.find(['\'', '"', '/', '#', '-']) {
         kept.push_str(&rest[..at]);
         let sign = &rest[at..=at];
         rest = &rest[at + 1..];
-        if sign == "/" {
-            match rest.strip_prefix('*') {
-                Some(comment) => rest = comment.split_once("*/").map_or("", |(_, rest)| rest),
-                None => kept.push('/'),
-            }
+        // Two dashes begin a comment before a blank only.
+        let after_dashes =
+            || rest.strip_prefix('-').filter(|text| text.is_empty() || text.starts_with(char::is_whitespace));
+        let comment = match sign {
+            "/" => rest.strip_prefix('*').map(|text| (text, "*/")),
+            "#" => Some((rest, "\n")),
+            "-" => after_dashes().map(|text| (text, "\n")),
+            _ => None,
+        };
+        if let Some((text, end)) = comment {
+            rest = text.split_once(end).map_or("", |(_, rest)| rest);
             kept.push(' ');
+            continue;
+        }
+        if !["'", "\""].contains(&sign) {
+            kept.push_str(sign);
             continue;
         }
         let mut escaped = false;
@@ -178,6 +189,10 @@ mod tests {
             ("CALL p('it\\'s from Ada')", "CALL"),
             ("SELECT \"cut off from Ada", "SELECT"),
             ("SELECT a / b FROM t /* from Ada */", "SELECT of t"),
+            ("SELECT a -- from Ada\n, b - 1 FROM t", "SELECT of t"),
+            ("SELECT a # from Ada\n FROM t", "SELECT of t"),
+            ("SELECT 1 -- from Ada", "SELECT"),
+            ("SELECT a--1 FROM t", "SELECT of t"),
             ("(SELECT 1)", "SELECT"),
             ("", "a statement"),
         ] {

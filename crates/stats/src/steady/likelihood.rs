@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-/// Largest number of values of a series.
+/// Largest number of values of a series; longer ones are averaged in blocks.
 pub(super) const MOST: usize = 120;
 
 /// Correlation with the value before, of the slow part of the noises of the family.

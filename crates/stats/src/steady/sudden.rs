@@ -8,9 +8,6 @@
 use super::{LONG, likelihood, returning};
 use crate::slow::means_of_blocks;
 
-/// Largest number of values on which the likelihoods are computed; longer series are averaged in blocks.
-const MOST: usize = likelihood::MOST;
-
 /// The first and the last tested step lie this share of the series, one tenth, away from its ends.
 const MARGIN: usize = 10;
 
@@ -109,7 +106,7 @@ impl Aligned {
     fn of(residuals: &[f64]) -> Self {
         let steps = steps(residuals);
         let largest = steps.iter().max_by(|a, b| a.size.total_cmp(&b.size));
-        let block = residuals.len().div_ceil(MOST).max(1);
+        let block = residuals.len().div_ceil(likelihood::MOST).max(1);
         let offset = largest.map_or(0, |step| step.at % block);
         let values = means_of_blocks(&residuals[offset..], block);
         let last = offset + block * values.len();
