@@ -111,7 +111,7 @@ impl<T> Lines<T> {
 /// Removes implausible windows, such as duplicates, and reports them and the gaps between the others.
 pub(crate) fn check_intervals(intervals: Vec<Interval>, damage: &mut Vec<String>) -> Vec<Interval> {
     let (mut missing_s, mut gaps) = (0.0, 0);
-    let order = longest_in_order(&intervals);
+    let order = without_overlong(&intervals, longest_in_order(&intervals));
     let mut wrong = intervals.len() - order.len();
     let mut kept: Vec<Interval> = Vec::with_capacity(order.len());
     let mut order = order.into_iter().peekable();
@@ -120,15 +120,15 @@ pub(crate) fn check_intervals(intervals: Vec<Interval>, damage: &mut Vec<String>
         let last = kept.last();
         let end_s = last.map_or(0.0, |last| last.start_s + last.width_s);
         let latest_s = end_s + if last.is_some() { LONGEST_GAP_S } else { 30.0 * LONGEST_GAP_S };
-        let tolerance_s = 0.5 * last.map_or(0.0, |last| last.width_s.min(interval.width_s));
+        let tolerance_s = last.map_or(0.0, |last| overlap_s(last, &interval));
         let possible = plausible(&interval)
             && interval.width_s.is_finite()
             && (0.0..=LONGEST_GAP_S).contains(&interval.width_s)
             && interval.start_s >= 0.0
             && interval.start_s <= latest_s;
         let same = last.is_some_and(|last| (last.step, last.phase) == (interval.step, interval.phase));
-        let backwards = last.is_some_and(|last| interval.start_s < last.start_s)
-            || same && interval.start_s < end_s - tolerance_s;
+        let backwards =
+            last.is_some_and(|last| interval.start_s < last.start_s || reaches_into(last, &interval));
         if !possible || backwards {
             wrong += 1;
             continue;
@@ -171,6 +171,29 @@ fn longest_in_order(intervals: &[Interval]) -> Vec<usize> {
     let mut chain: Vec<usize> = std::iter::successors(ends.last().copied(), |&at| before[at]).collect();
     chain.reverse();
     chain
+}
+
+/// Leaves out windows that reach into the one after the next: their width is damaged, and costs their own window only.
+fn without_overlong(intervals: &[Interval], order: Vec<usize>) -> Vec<usize> {
+    let second_next = order.iter().skip(2).map(Some).chain([None, None]);
+    let overlong = |at: usize, later: &usize| reaches_into(&intervals[at], &intervals[*later]);
+    order
+        .iter()
+        .zip(second_next)
+        .filter(|&(at, later)| !later.is_some_and(|later| overlong(*at, later)))
+        .map(|(at, _)| *at)
+        .collect()
+}
+
+/// Whether a window ends within a later one of its phase.
+fn reaches_into(window: &Interval, later: &Interval) -> bool {
+    (window.step, window.phase) == (later.step, later.phase)
+        && later.start_s < window.start_s + window.width_s - overlap_s(window, later)
+}
+
+/// Seconds that two windows may overlap: half of the shorter one.
+fn overlap_s(window: &Interval, later: &Interval) -> f64 {
+    0.5 * window.width_s.min(later.width_s)
 }
 
 /// Whether no count of the window is beyond [`LARGEST_COUNT`].
@@ -346,6 +369,7 @@ mod tests {
             (line(2.0) + &line(2.0), 5, "1 windows are doubled"),
             (line(2.0) + &line(1e15), 5, "an impossible time"),
             (line(4.0), 4, "an impossible time"),
+            (line(2.0).replace("1.0", "9.0"), 4, "an impossible time"),
             ("x".repeat(5 << 20) + "\n", 4, "line 3 of intervals.jsonl cannot be read"),
         ] {
             let text = line(0.0) + &line(1.0) + &bad + &line(3.0) + &line(4.0);
