@@ -21,7 +21,7 @@ fn files(count: usize, seconds: u64) {
         "--warmup",
         "1s",
         "--think",
-        "1ms",
+        "10ms",
         "--tables",
         "1",
         "--table-size",

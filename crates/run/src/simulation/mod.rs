@@ -157,7 +157,7 @@ impl LoadedServer for SimulatedServer {
         stop: &AtomicBool,
         sink: &mut dyn FnMut(StepEvent),
     ) -> Result<End, LoadError> {
-        place.work.visit(step, NO_SERVER, SimulatedLoad { server: self, stop, sink })
+        place.work.visit_oltp(step, NO_SERVER, SimulatedLoad { server: self, stop, sink })
     }
 
     fn unreachable(&self, _: LoadSite<'_>) -> Option<WireError> {
