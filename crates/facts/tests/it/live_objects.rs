@@ -39,6 +39,8 @@ fn objects_that_do_not_fit_together_are_found() {
         "CREATE TABLE d.old (day DATE) PARTITION BY RANGE (TO_DAYS(day)) (PARTITION p0 VALUES LESS THAN (TO_DAYS('2025-01-01')))",
         "CREATE TABLE d.customer (id CHAR(36) CHARACTER SET utf8mb4 PRIMARY KEY)",
         "CREATE TABLE d.orders (id INT PRIMARY KEY, customer_id CHAR(36) CHARACTER SET latin1, KEY (customer_id))",
+        "CREATE TABLE d.bills (id BIGINT PRIMARY KEY)",
+        "CREATE TABLE d.payments (id INT PRIMARY KEY, bill_id INT, KEY (bill_id))",
         "CREATE ROLE boss",
         "GRANT ALL ON *.* TO boss WITH GRANT OPTION",
         "CREATE USER hidden@'%' IDENTIFIED BY 'x'",
@@ -80,6 +82,7 @@ fn objects_that_do_not_fit_together_are_found() {
     assert_eq!(first("schema.partitions_ending", "table"), "d.old");
     assert!(first("schema.partitions_ending", "left_s").as_i64().unwrap() < 0);
     assert_eq!(first("schema.reference_conflicts", "column"), "d.orders.customer_id");
+    assert_eq!(first("schema.references_narrow", "column"), "d.payments.bill_id");
 }
 
 #[test]

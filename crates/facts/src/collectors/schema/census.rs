@@ -64,9 +64,10 @@ pub struct Census {
     /// Bytes of data and of indexes by engine.
     pub sizes: BTreeMap<String, [u64; 2]>,
     references: References,
-    /// Columns of schemas that are finished and that do not fit the key that they refer to.
+    /// Columns of schemas that are finished: those that do not fit the key that they refer to,
     conflicts: Vec<Value>,
-    /// Columns of such schemas that refer to a table and that no index begins with.
+    /// those that hold fewer numbers than it, and those that refer to a table and that no index begins with.
+    narrow: Vec<Value>,
     without_index: Vec<Value>,
     /// Names of tables of engines other than InnoDB.
     named: BTreeMap<String, Vec<Value>>,
@@ -141,10 +142,14 @@ impl Census {
     /// Lets go of what is compared within a schema only.
     pub fn finish_schema(&mut self) {
         let references = std::mem::take(&mut self.references);
-        let room = LISTED.saturating_sub(self.without_index.len());
-        self.without_index.extend(references.without_index().into_iter().take(room));
-        let room = LISTED.saturating_sub(self.conflicts.len());
-        self.conflicts.extend(references.conflicts().into_iter().take(room));
+        for (found, list) in [
+            (references.without_index(), &mut self.without_index),
+            (references.conflicts(), &mut self.conflicts),
+            (references.narrow(), &mut self.narrow),
+        ] {
+            let room = LISTED.saturating_sub(list.len());
+            list.extend(found.into_iter().take(room));
+        }
     }
 
     /// Lists a table of another engine to be opened before others.

@@ -91,6 +91,11 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "columns whose names end in _id or _uuid and tell a table of the same schema, to whose key of one column they do not compare by an index: column, type, refers_to, key_type; 20 at most",
         ),
+        fact(
+            "schema.references_narrow",
+            "",
+            "such columns whose integers are narrower than that key: column, type, refers_to, key_type; 20 at most",
+        ),
         fact("schema.engine.ENGINE.index_bytes", "bytes", "size of their indexes, likewise"),
         fact(
             "schema.duplicate_indexes",

@@ -1,5 +1,5 @@
 //! Columns that by their names refer to the key of another table, as `customer_id` to that of `customers`, and differ from it
-//! in a way that keeps a join from using the key.
+//! in a way that keeps a join from using the key, or hold fewer numbers than it.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ struct Kind {
     shown: String,
     text: bool,
     whole: bool,
+    /// Bits of the largest number of an integer.
+    bits: Option<u8>,
     collation: Option<String>,
 }
 
@@ -30,6 +32,7 @@ impl Kind {
             },
             text: column.collation.is_some(),
             whole: data_type.ends_with("int"),
+            bits: bits(&data_type, column.column_type),
             collation: column.collation.map(str::to_ascii_lowercase),
         }
     }
@@ -42,6 +45,19 @@ impl Kind {
             _ => false,
         }
     }
+}
+
+/// Bits of the largest number that an integer type holds.
+fn bits(data_type: &str, column_type: &str) -> Option<u8> {
+    let all = match data_type {
+        "tinyint" => 8,
+        "smallint" => 16,
+        "mediumint" => 24,
+        "int" => 32,
+        "bigint" => 64,
+        _ => return None,
+    };
+    Some(all - u8::from(!column_type.to_ascii_lowercase().contains("unsigned")))
 }
 
 /// A column: its table, its type, and whether it is unique by itself.
@@ -115,32 +131,42 @@ impl References {
 
     /// The columns that do not fit the key that they refer to.
     pub fn conflicts(&self) -> Vec<Value> {
-        let conflict = |(schema, table, column): &(String, String, Kind)| {
-            let (_, (of, key)) = names(&stem(&column.column)?)
-                .into_iter()
-                .find_map(|name| self.keys.get_key_value(&(schema.clone(), name)))?;
-            (!column.fits(key)).then(|| {
-                json!({
-                    "column": format!("{schema}.{table}.{}", column.column), "type": column.shown,
-                    "refers_to": format!("{schema}.{of}.{}", key.column), "key_type": key.shown,
-                })
-            })
-        };
-        let mut found: Vec<Value> = self.columns.iter().filter_map(conflict).collect();
+        let mut found = self.differing(|column, key| !column.fits(key));
         for ((schema, _), same) in &self.texts {
             let Some((of, key, _)) = same.iter().find(|(_, _, unique)| *unique) else { continue };
             for (table, column, _) in same.iter().filter(|(_, column, _)| !column.fits(key)) {
-                let name = format!("{schema}.{table}.{}", column.column);
-                if !found.iter().any(|entry| entry["column"] == name.as_str()) {
-                    found.push(json!({
-                        "column": name, "type": column.shown,
-                        "refers_to": format!("{schema}.{of}.{}", key.column), "key_type": key.shown,
-                    }));
+                let entry = beside((schema, table, column), (of, key));
+                if !found.iter().any(|other| other["column"] == entry["column"]) {
+                    found.push(entry);
                 }
             }
         }
         found
     }
+
+    /// The columns of integers that are too narrow for the largest numbers of the key that they refer to.
+    pub fn narrow(&self) -> Vec<Value> {
+        self.differing(|column, key| matches!((column.bits, key.bits), (Some(own), Some(key)) if own < key))
+    }
+
+    /// The columns that differ in some way from the key that they refer to.
+    fn differing(&self, differs: impl Fn(&Kind, &Kind) -> bool) -> Vec<Value> {
+        let entry = |(schema, table, column): &(String, String, Kind)| {
+            let (_, (of, key)) = names(&stem(&column.column)?)
+                .into_iter()
+                .find_map(|name| self.keys.get_key_value(&(schema.clone(), name)))?;
+            differs(column, key).then(|| beside((schema, table, column), (of, key)))
+        };
+        self.columns.iter().filter_map(entry).collect()
+    }
+}
+
+/// A column beside the key that it refers to.
+fn beside((schema, table, column): (&str, &str, &Kind), (of, key): (&str, &Kind)) -> Value {
+    json!({
+        "column": format!("{schema}.{table}.{}", column.column), "type": column.shown,
+        "refers_to": format!("{schema}.{of}.{}", key.column), "key_type": key.shown,
+    })
 }
 
 /// `customer` of `customer_id`, in lower case.
@@ -192,6 +218,37 @@ mod tests {
         assert_eq!(found[0]["refers_to"], "shop.Customers.id");
         all.table("shop", "lines", &[column("category_id", "varchar", Some("utf8mb4_bin"))], &[], &[]);
         assert_eq!(all.conflicts().len(), 2);
+    }
+
+    #[test]
+    fn a_column_that_holds_fewer_numbers_than_the_key_that_it_refers_to_is_told() {
+        let typed = |name, data_type, column_type| Column {
+            name,
+            data_type,
+            column_type,
+            collation: None,
+            auto_increment: false,
+        };
+        let mut all = References::default();
+        all.table("shop", "orders", &[typed("id", "bigint", "bigint(20) unsigned")], &["id"], &[]);
+        all.table("shop", "colour", &[typed("id", "smallint", "smallint(6)")], &["id"], &[]);
+        let columns = [
+            typed("order_id", "bigint", "bigint unsigned"),
+            typed("colour_id", "int", "int"),
+            typed("x_id", "int", "int"),
+        ];
+        all.table("shop", "lines", &columns, &[], &[]);
+        assert_eq!(all.narrow(), [0; 0]);
+        all.table("shop", "notes", &[typed("order_id", "bigint", "bigint(20)")], &[], &[]);
+        all.table("shop", "parts", &[typed("colour_id", "tinyint", "TINYINT(3) UNSIGNED")], &[], &[]);
+        let found = all.narrow();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(
+            (&found[0]["column"], &found[0]["key_type"]),
+            (&"shop.notes.order_id".into(), &"bigint(20) unsigned".into())
+        );
+        assert_eq!(found[1]["column"], "shop.parts.colour_id");
+        assert_eq!(all.conflicts(), [0; 0]);
     }
 
     #[test]

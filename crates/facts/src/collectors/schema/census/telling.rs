@@ -114,10 +114,12 @@ impl Census {
         put("of_odd_engines", odd(&named));
         put("reference_conflicts", references.into());
         let without_index = std::mem::take(&mut self.without_index);
+        let narrow = std::mem::take(&mut self.narrow);
         for (id, list) in [
             ("same_but_for_case", twins(&self.seen)),
             ("unlike_namesakes", self.tenants.unlike()),
             ("references_without_index", without_index),
+            ("references_narrow", narrow),
         ] {
             let found = if list.is_empty() { all_read.clone().map(|_| list) } else { Ok(list) };
             readings.put(&format!("schema.{id}"), from, found);
