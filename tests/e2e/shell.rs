@@ -28,6 +28,7 @@ fn bash_completes_verbs_options_and_values() {
         (&["mydyno", "ben"][..], "bench"),
         (&["mydyno", "bench", "oltp_read_w"], "oltp_read_write"),
         (&["mydyno", "bench", "--find-c"], "--find-capacity"),
+        (&["mydyno", "bench", "tpcc", "run", "--war"], "--warehouses"),
         (&["mydyno", "claims", "swappi"], "swappiness"),
         (&["mydyno", "knobs", "sort_buffer_s"], "sort_buffer_size"),
         (&["mydyno", "prove", "sync-d"], "sync-delay"),
@@ -45,6 +46,10 @@ fn bash_completes_verbs_options_and_values() {
         let found = completed(&home, words);
         assert!(found.iter().any(|word| word.trim() == wanted), "{words:?}: {found:?}");
     }
+    // A workload has its own options alone.
+    let own = completed(&home, &["mydyno", "bench", "hot_row", "--"]);
+    let has = |option: &str| own.iter().any(|word| word.trim() == option);
+    assert!(has("--stock") && has("--rate") && !has("--warehouses"), "{own:?}");
     assert_eq!(home.lasting_traces(), [""; 0], "completing makes nothing");
 }
 

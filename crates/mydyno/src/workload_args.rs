@@ -13,7 +13,7 @@ use crate::config::{typed_matches, verb_of};
 pub struct WorkloadArgs(pub Vec<(String, String)>);
 
 /// Verbs that take a workload and its options.
-const VERBS: [&str; 2] = ["bench", "compare"];
+pub const VERBS: [&str; 2] = ["bench", "compare"];
 
 /// Every option of every workload, once.
 fn all() -> Vec<&'static OptionSpec> {
@@ -73,6 +73,12 @@ pub fn for_one_workload(command: Command, args: &[OsString]) -> Command {
     let Some(workload) = typed_matches(&rest, &command, 1).and_then(|found| workload_of(verb, &found)) else {
         return command;
     };
+    of_workload(command, verb, workload)
+}
+
+/// The command line, with the options of other workloads than this one hidden from a verb's help and completions, and its own
+/// in its own words.
+pub fn of_workload(command: Command, verb: &str, workload: &Spec) -> Command {
     let others = all().into_iter();
     command.mut_subcommand(verb, |below| {
         let known: Vec<String> = below.get_arguments().map(|arg| arg.get_id().to_string()).collect();

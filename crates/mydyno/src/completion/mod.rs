@@ -10,6 +10,7 @@ use mydyno_sandbox::Site;
 
 use crate::cli::Cli;
 use crate::private::find_host;
+use crate::workload_args;
 
 /// The variable with which a shell's script requests candidates; its value is the shell's name.
 const VARIABLE: &str = "MYDYNO_COMPLETE";
@@ -91,9 +92,22 @@ pub fn script(shell: &str) -> Option<&'static str> {
     }
 }
 
-/// The command line with the values of its arguments.
+/// The words of the command line that is being typed: the program, then the verb. The last one is incomplete.
+fn typed() -> Vec<String> {
+    std::env::args().skip_while(|word| word != "--").skip(1).collect()
+}
+
+/// The command line with the values of its arguments, and of the workloads' options those of a workload that was typed.
 fn command() -> Command {
-    let command = VALUES.iter().fold(Cli::command(), |command, (path, id, values)| {
+    let words = typed();
+    let before = words.split_last().map_or(&[][..], |(_, before)| before);
+    let verb = before.get(1).filter(|verb| workload_args::VERBS.contains(&verb.as_str()));
+    let workload = before.iter().skip(2).find_map(|word| mydyno_workload::find(word).ok());
+    let command = match (verb, workload) {
+        (Some(verb), Some(workload)) => workload_args::of_workload(Cli::command(), verb, workload),
+        _ => Cli::command(),
+    };
+    let command = VALUES.iter().fold(command, |command, (path, id, values)| {
         with(command, path, id, &|arg: Arg| arg.add(ArgValueCandidates::new(*values)))
     });
     RUNS.iter().fold(command, |command, (path, id)| {
@@ -127,8 +141,7 @@ fn workloads() -> Vec<CompletionCandidate> {
 
 /// The verbs, or the commands below those that are typed.
 fn commands() -> Vec<CompletionCandidate> {
-    let words: Vec<String> = std::env::args().skip_while(|word| word != "--").skip(1).collect();
-    below(&Cli::command(), &words)
+    below(&Cli::command(), &typed())
 }
 
 /// The commands below those that the words name, of which the first two are the program and the verb, and the last is being typed.
