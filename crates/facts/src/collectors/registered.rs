@@ -44,11 +44,21 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "accounts of other users with one and the same hash of a password (mysql_native_password); a text for each hash, 20 at most",
         ),
+        fact(
+            "server.accounts.plugin_missing",
+            "",
+            "accounts that are not locked and whose authentication plugin is not active: account, plugin; 20 at most",
+        ),
         fact("server.time_zones.names", "count", "names in the tables of time zones"),
         fact(
             "server.table_statistics.stale",
             "",
             "tables whose rows are ten times as many as in the statistics of their columns, and 10,000 or more: table, said, rows; 20 at most",
+        ),
+        fact(
+            "server.table_statistics.one_value",
+            "",
+            "indexes of one column in which InnoDB's statistics know one value in 10,000 rows or more: index, rows; 20 at most",
         ),
         fact(
             "server.columns.zero_dates",
@@ -100,12 +110,33 @@ const SHARED: [Wording; 3] = [
     (sharing!("Password", "mysql.user"), &[mysql(50_500..).until(50_706), mariadb(50_200..).until(100_400)]),
 ];
 
+/// Hexadecimal digits, because the collations of both tables differ from server to server.
+macro_rules! without_plugin {
+    ($unlocked:literal) => {
+        concat!(
+            "SELECT CONCAT(u.User, '@', u.Host), u.plugin FROM mysql.user u WHERE u.plugin <> ''",
+            $unlocked,
+            " AND HEX(LOWER(u.plugin)) NOT IN (SELECT HEX(LOWER(p.PLUGIN_NAME)) FROM information_schema.PLUGINS p WHERE p.PLUGIN_TYPE = 'AUTHENTICATION' AND p.PLUGIN_STATUS = 'ACTIVE') ORDER BY u.User, u.Host LIMIT 20"
+        )
+    };
+}
+const WITHOUT_PLUGIN: [Wording; 2] = [
+    (without_plugin!(" AND u.account_locked = 'N'"), &[mysql(50_706..)]),
+    (without_plugin!(""), &[mysql(50_507..).until(50_706), mariadb(50_200..)]),
+];
+
 const TIME_ZONES: [Wording; 1] = [("SELECT COUNT(*) FROM mysql.time_zone_name", &BOTH)];
 
 /// `cardinality` is what ANALYZE TABLE … PERSISTENT counted, `n_rows` what InnoDB estimates as rows change.
 const STALE: [Wording; 1] = [(
     "SELECT CONCAT(t.db_name, '.', t.table_name), t.cardinality, i.n_rows FROM mysql.table_stats t JOIN mysql.innodb_table_stats i ON i.database_name = t.db_name AND i.table_name = t.table_name WHERE i.n_rows >= 10000 AND i.n_rows >= 10 * t.cardinality AND @@GLOBAL.use_stat_tables <> 'NEVER' ORDER BY i.n_rows DESC LIMIT 20",
     &[mariadb(100_000..)],
+)];
+
+/// An index of one column has the primary key behind it.
+const ONE_VALUE: [Wording; 1] = [(
+    "SELECT STRAIGHT_JOIN CONCAT(i.database_name, '.', i.table_name, '.', i.index_name), t.n_rows FROM mysql.innodb_table_stats t JOIN mysql.innodb_index_stats i ON i.database_name = t.database_name AND i.table_name = t.table_name AND i.stat_name = 'n_diff_pfx01' AND i.stat_value = 1 JOIN mysql.innodb_index_stats p ON p.database_name = t.database_name AND p.table_name = t.table_name AND p.index_name IN ('PRIMARY', 'GEN_CLUST_INDEX') AND p.stat_name = 'n_diff_pfx01' JOIN mysql.innodb_index_stats s ON s.database_name = t.database_name AND s.table_name = t.table_name AND s.index_name = i.index_name AND s.stat_name = 'n_diff_pfx02' AND s.stat_description = CONCAT(i.stat_description, ',', p.stat_description) WHERE t.n_rows >= 10000 AND t.database_name NOT IN ('mysql', 'sys') ORDER BY t.n_rows DESC, i.database_name, i.table_name, i.index_name LIMIT 20",
+    &[mysql(50_606..), mariadb(100_000..)],
 )];
 
 /// Servers with a dictionary read no file for it.
@@ -119,6 +150,13 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         ("server.plugins.missing", &PLUGINS[..], "SELECT on schema mysql", &["plugin", "library"][..]),
         ("server.functions.of_shells", &SHELLS, "SELECT on schema mysql", &["function", "library"]),
         ("server.schemas.of_folders", &FOLDERS, "SHOW DATABASES", &[]),
+        ("server.accounts.plugin_missing", &WITHOUT_PLUGIN, "SELECT on mysql.user", &["account", "plugin"]),
+        (
+            "server.table_statistics.one_value",
+            &ONE_VALUE,
+            "SELECT on mysql.innodb_table_stats and mysql.innodb_index_stats",
+            &["index", "rows"],
+        ),
         (
             "server.table_statistics.stale",
             &STALE,

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 110] = [
+pub(super) const NAMED: [FactInfo; 112] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -55,7 +55,9 @@ pub(super) const NAMED: [FactInfo; 110] = [
     fact("server.schemas.of_folders", "", ""),
     fact("server.schemas.leftover", "", ""),
     fact("server.accounts.shared_passwords", "", ""),
+    fact("server.accounts.plugin_missing", "", ""),
     fact("server.table_statistics.stale", "", ""),
+    fact("server.table_statistics.one_value", "", ""),
     fact("server.columns.zero_dates", "", ""),
     fact("server.foreign_keys.orphaned", "", ""),
     fact("server.places.tmpdir_trouble", "", ""),

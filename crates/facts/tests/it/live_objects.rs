@@ -110,6 +110,29 @@ fn tables_are_known_by_columns_where_their_statistics_would_be_computed() {
 }
 
 #[test]
+fn accounts_without_a_plugin_and_indexes_of_one_value_are_named() {
+    let server = Server::start(&[]);
+    let mut admin = server.connect();
+    for statement in [
+        "CREATE USER batch@'%'",
+        "UPDATE mysql.global_priv SET Priv = JSON_SET(Priv, '$.plugin', 'ed25519') WHERE User = 'batch'",
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, gone INT DEFAULT 0, k INT, KEY gone (gone), KEY both_of (gone, k), KEY k (k))",
+        "INSERT INTO d.t (id, k) SELECT seq, seq FROM d.seq_1_to_12000",
+        "ANALYZE TABLE d.t",
+    ] {
+        admin.execute(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+    }
+    let set = audit(&server);
+    let expected = json!([{"account": "batch@%", "plugin": "ed25519"}]);
+    assert_eq!(set.value("server.accounts.plugin_missing"), Some(&expected));
+    let found = set.value("server.table_statistics.one_value").unwrap().as_array().unwrap().clone();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["index"], "d.t.gone");
+    assert!(found[0]["rows"].as_u64().unwrap() > 10_000, "{found:?}");
+}
+
+#[test]
 fn a_statement_that_outlives_its_time_is_ended_and_the_next_one_is_answered() {
     let server = Server::start(&[]);
     let mut admin = server.connect();
