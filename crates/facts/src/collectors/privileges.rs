@@ -54,6 +54,11 @@ pub static COLLECTOR: Collector = Collector {
             "privileges on all schemas that every account has, by a mandatory role or by PUBLIC: role, privileges",
         ),
         fact(
+            "server.grants.to_public",
+            "",
+            "schemas and tables on which PUBLIC, and so every account, has privileges (MariaDB); 20 at most",
+        ),
+        fact(
             "server.grants.hands_on",
             "",
             "accounts that may grant their privileges on one schema to others: account, schema",
@@ -143,6 +148,10 @@ const OF_ALL: [Wording; 2] = [
     ),
     (of_all!("r.User = 'PUBLIC'"), &[mariadb(101_100..)]),
 ];
+const TO_PUBLIC: [Wording; 1] = [(
+    "SELECT REPLACE(Db, CHAR(92), '') FROM mysql.db WHERE User = 'PUBLIC' UNION SELECT CONCAT(Db, '.', Table_name) FROM mysql.tables_priv WHERE User = 'PUBLIC' ORDER BY 1 LIMIT 20",
+    &[mariadb(101_100..)],
+)];
 const HANDS_ON: [Wording; 1] = [(
     "SELECT CONCAT(User, '@', Host, ' on ', REPLACE(Db, CHAR(92), '')) FROM mysql.db WHERE Grant_priv = 'Y' AND User NOT IN ('root', 'mariadb.sys', 'mysql.sys', 'mysql.session') ORDER BY 1 LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
@@ -201,6 +210,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         ("server.grants.idle_roles", &IDLE_ROLES[..]),
         ("server.grants.patterns", &PATTERNS[..]),
         ("server.grants.of_all", &OF_ALL[..]),
+        ("server.grants.to_public", &TO_PUBLIC[..]),
         ("server.grants.hands_on", &HANDS_ON[..]),
         ("server.grants.gone_schemas", &GONE_SCHEMAS[..]),
         ("server.grants.unused_roles", &UNUSED_ROLES[..]),
@@ -256,6 +266,7 @@ mod tests {
             [&BY_ROLE[..], &ROLE_ADMINS, &PROXIES, &DYNAMIC, &ROLES_THAT_LOG_IN, &IDLE_ROLES, &PATTERNS];
         let more = [
             &OF_ALL[..],
+            &TO_PUBLIC,
             &HANDS_ON,
             &GONE_SCHEMAS,
             &UNUSED_ROLES,

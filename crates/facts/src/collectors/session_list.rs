@@ -24,13 +24,13 @@ const USER_WAIT: &str = "User lock";
 /// How long a session sleeps that its program seems to have forgotten, in seconds.
 const LONG_ASLEEP_S: i64 = 600;
 
+/// How long a statement runs that is named, in seconds.
+const LONG_RUN_S: i64 = 60;
+
 /// The figures of the list of sessions, in the order of their facts. MySQL 8 shows a replica's applier threads as statements
 /// of `system user` that run for as long as nothing arrives.
 pub(super) fn summed(rows: &[Row]) -> Row {
-    let text = |row: &Row, place: usize| row.get(place).cloned().flatten().unwrap_or_default();
     let time = |row: &Row| text(row, 5).parse::<i64>().unwrap_or(0).max(0);
-    let background = |row: &Row| ["system user", "event_scheduler"].contains(&text(row, 1).as_str());
-    let statement = |row: &Row| ["Query", "Execute"].contains(&text(row, 4).as_str()) && !background(row);
     let metadata = |row: &Row| waits_for_metadata(&text(row, 6));
     let global =
         |row: &Row| text(row, 1) != "event_scheduler" && GLOBAL_WAITS.contains(&text(row, 6).as_str());
@@ -44,11 +44,11 @@ pub(super) fn summed(rows: &[Row]) -> Row {
         rows.len().to_string(),
         count(&|row| text(row, 4) == "Sleep"),
         count(&|row| text(row, 4).starts_with("Binlog Dump")),
-        longest(&statement),
+        longest(&is_statement),
         count(&metadata),
         longest(&metadata),
         count(&global),
-        longest(&|row| global(row) && !background(row)),
+        longest(&|row| global(row) && !is_background(row)),
         count(&|row| text(row, 7).starts_with("SELECT /*!40001 SQL_NO_CACHE */")),
         count(&table),
         longest(&table),
@@ -59,26 +59,48 @@ pub(super) fn summed(rows: &[Row]) -> Row {
     figures.into_iter().map(Some).collect()
 }
 
+/// A cell of the list, empty where it is NULL.
+fn text(row: &Row, place: usize) -> String {
+    row.get(place).cloned().flatten().unwrap_or_default()
+}
+
+fn is_background(row: &Row) -> bool {
+    ["system user", "event_scheduler"].contains(&text(row, 1).as_str())
+}
+
+/// Whether a session of a client runs a statement.
+fn is_statement(row: &Row) -> bool {
+    ["Query", "Execute"].contains(&text(row, 4).as_str()) && !is_background(row)
+}
+
 fn waits_for_metadata(state: &str) -> bool {
     state.starts_with("Waiting for ") && state.ends_with(" metadata lock")
 }
 
 /// Sessions that wait for a metadata lock, those that have waited the longest first.
 pub(super) fn waiting(rows: &[Row]) -> Vec<Value> {
-    let text = |row: &Row, place: usize| row.get(place).cloned().flatten().unwrap_or_default();
-    let waiting = rows.iter().filter(|row| waits_for_metadata(&text(row, 6)));
-    let mut found: Vec<(i64, Value)> = waiting
+    named(rows, "waits_s", |row, _| waits_for_metadata(&text(row, 6)))
+}
+
+/// Statements of clients that have run for a minute or more, those that have run the longest first.
+pub(super) fn running_long(rows: &[Row]) -> Vec<Value> {
+    named(rows, "runs_s", |row, time_s| is_statement(row) && time_s >= LONG_RUN_S)
+}
+
+/// Sessions of a kind, which their time tells too, with their statements; five at most, the longest times first.
+fn named(rows: &[Row], time: &str, is: impl Fn(&Row, i64) -> bool) -> Vec<Value> {
+    let mut found: Vec<(i64, Value)> = rows
+        .iter()
         .filter_map(|row| {
-            let waits_s = text(row, 5).parse::<i64>().ok()?.max(0);
+            let time_s = text(row, 5).parse::<i64>().ok()?.max(0);
             let session = text(row, 0).parse::<u64>().ok()?;
             let statement = verb_and_table(&text(row, 7));
-            Some((
-                waits_s,
-                json!({"session": session, "user": text(row, 1), "waits_s": waits_s, "statement": statement}),
-            ))
+            let entry =
+                json!({"session": session, "user": text(row, 1), time: time_s, "statement": statement});
+            is(row, time_s).then_some((time_s, entry))
         })
         .collect();
-    found.sort_by_key(|(waits_s, _)| std::cmp::Reverse(*waits_s));
+    found.sort_by_key(|(time_s, _)| std::cmp::Reverse(*time_s));
     found.into_iter().take(5).map(|(_, entry)| entry).collect()
 }
 
@@ -211,5 +233,8 @@ mod tests {
         let found = waiting(&rows);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0], json!({"session": 8, "user": "app", "waits_s": 90, "statement": "DELETE of t"}));
+        let found = running_long(&rows);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found[0], json!({"session": 9, "user": "app", "runs_s": 900, "statement": "DELETE of t"}));
     }
 }

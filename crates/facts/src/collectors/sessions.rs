@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::replication;
 use crate::collectors::server::typed;
-use crate::collectors::session_list::{LIST, summed, waiting};
+use crate::collectors::session_list::{LIST, running_long, summed, waiting};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::secrets;
@@ -27,6 +27,11 @@ pub static COLLECTOR: Collector = Collector {
             "server.sessions.longest_query_s",
             "s",
             "time that the longest statement of a client has run; 0 when there is none",
+        ),
+        fact(
+            "server.sessions.running_long",
+            "",
+            "statements of clients that have run for 60 s or longer: session, user, runs_s, statement (its verb and its table); 5 at most",
         ),
         fact(
             "server.replicas.numbers",
@@ -257,6 +262,8 @@ fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let rows = may_see.and_then(|()| sql.rows(LIST).map_err(|e| e.missing("PROCESS")));
     let longest = rows.as_ref().map(|rows| waiting(rows)).map_err(Clone::clone);
     readings.put("server.sessions.metadata_waiting", LIST, longest);
+    let running = rows.as_ref().map(|rows| running_long(rows)).map_err(Clone::clone);
+    readings.put("server.sessions.running_long", LIST, running);
     let row = rows.map(|rows| summed(&rows));
     let ids = [
         "total",

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 112] = [
+pub(super) const NAMED: [FactInfo; 114] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -105,6 +105,8 @@ pub(super) const NAMED: [FactInfo; 112] = [
     fact("server.views.invalid", "", ""),
     fact("server.views.of_accounts", "", ""),
     fact("server.sessions.metadata_waiting", "", ""),
+    fact("server.sessions.running_long", "", ""),
+    fact("server.grants.to_public", "", ""),
     fact("server.transactions.idle_sessions", "", ""),
     fact("server.events.named", "", ""),
     fact("server.accounts.kept_passwords", "", ""),
