@@ -144,11 +144,11 @@ const FILES: &str =
 /// The hash of a name as a password is computed by the server and compared there.
 const NAMED: [Wording; 3] = [
     (
-        "SELECT COUNT(*) FROM mysql.global_priv WHERE User <> '' AND JSON_VALUE(Priv, '$.authentication_string') = CONCAT('*', UPPER(SHA1(UNHEX(SHA1(User)))))",
+        "SELECT COUNT(*) FROM mysql.global_priv WHERE User <> '' AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') NOT IN ('1', 'true') AND JSON_VALUE(Priv, '$.authentication_string') = CONCAT('*', UPPER(SHA1(UNHEX(SHA1(User)))))",
         &[mariadb(100_400..)],
     ),
     (
-        "SELECT COUNT(*) FROM mysql.user WHERE User <> '' AND authentication_string = CONCAT('*', UPPER(SHA1(UNHEX(SHA1(User)))))",
+        "SELECT COUNT(*) FROM mysql.user WHERE User <> '' AND account_locked = 'N' AND authentication_string = CONCAT('*', UPPER(SHA1(UNHEX(SHA1(User)))))",
         &[mysql(50_706..).until(90_000)],
     ),
     (

@@ -49,6 +49,7 @@ pub(super) fn summed(rows: &[Row]) -> Row {
         longest(&metadata),
         count(&global),
         longest(&|row| global(row) && !is_background(row)),
+        count(&|row| global(row) && text(row, 1) == "system user"),
         count(&|row| text(row, 7).starts_with("SELECT /*!40001 SQL_NO_CACHE */")),
         count(&table),
         longest(&table),
@@ -194,7 +195,7 @@ mod tests {
             row("dump", "Query", "-1", "", "SELECT /*!40001 SQL_NO_CACHE */ * FROM t"),
         ];
         let figures: Vec<String> = summed(&rows).into_iter().flatten().collect();
-        assert_eq!(figures, ["9", "1", "1", "40", "1", "9", "2", "40", "1", "1", "12", "1", "39", "0"]);
+        assert_eq!(figures, ["9", "1", "1", "40", "1", "9", "2", "40", "1", "1", "1", "12", "1", "39", "0"]);
     }
 
     #[test]

@@ -60,6 +60,7 @@ pub static COLLECTOR: Collector = Collector {
             "s",
             "how long the longest of them has waited; 0 when there is none",
         ),
+        fact("server.sessions.appliers_at_global_lock", "count", "threads of replication among them"),
         fact(
             "server.sessions.table_lock_waits",
             "count",
@@ -274,6 +275,7 @@ fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
         "metadata_lock_wait_longest_s",
         "global_lock_waits",
         "global_lock_wait_longest_s",
+        "appliers_at_global_lock",
         "dumps",
         "table_lock_waits",
         "table_lock_wait_longest_s",
