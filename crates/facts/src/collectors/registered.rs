@@ -47,7 +47,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.accounts.plugin_missing",
             "",
-            "accounts that are not locked and whose authentication plugin is not active: account, plugin; 20 at most",
+            "accounts whose authentication plugin is not active, without those that MySQL locks: account, plugin; 20 at most",
         ),
         fact("server.time_zones.names", "count", "names in the tables of time zones"),
         fact(

@@ -94,7 +94,8 @@ pub fn script(shell: &str) -> Option<&'static str> {
 
 /// The words of the command line that is being typed: the program, then the verb. The last one is incomplete.
 fn typed() -> Vec<String> {
-    std::env::args().skip_while(|word| word != "--").skip(1).collect()
+    let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
+    words.map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// The command line with the values of its arguments, and of the workloads' options those of a workload that was typed.

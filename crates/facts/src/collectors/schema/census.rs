@@ -64,10 +64,10 @@ pub struct Census {
     /// Bytes of data and of indexes by engine.
     pub sizes: BTreeMap<String, [u64; 2]>,
     references: References,
-    /// Columns of schemas that are finished: those that do not fit the key that they refer to,
+    /// Columns of finished schemas that do not fit the key that they refer to, and those that hold fewer numbers than it.
     conflicts: Vec<Value>,
-    /// those that hold fewer numbers than it, and those that refer to a table and that no index begins with.
     narrow: Vec<Value>,
+    /// Those that refer to a table and that no index begins with.
     without_index: Vec<Value>,
     /// Names of tables of engines other than InnoDB.
     named: BTreeMap<String, Vec<Value>>,
