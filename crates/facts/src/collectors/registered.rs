@@ -47,7 +47,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.accounts.plugin_missing",
             "",
-            "accounts whose authentication plugin is not active, without those that MySQL locks: account, plugin; 20 at most",
+            "accounts whose authentication plugin is not active, without locked ones where the server knows them and without those of several plugins (MariaDB 10.4): account, plugin; 20 at most",
         ),
         fact("server.time_zones.names", "count", "names in the tables of time zones"),
         fact(
@@ -112,17 +112,33 @@ const SHARED: [Wording; 3] = [
 
 /// Hexadecimal digits, because the collations of both tables differ from server to server.
 macro_rules! without_plugin {
-    ($unlocked:literal) => {
+    ($plugin:literal, $of:literal) => {
         concat!(
-            "SELECT CONCAT(u.User, '@', u.Host), u.plugin FROM mysql.user u WHERE u.plugin <> ''",
-            $unlocked,
-            " AND HEX(LOWER(u.plugin)) NOT IN (SELECT HEX(LOWER(p.PLUGIN_NAME)) FROM information_schema.PLUGINS p WHERE p.PLUGIN_TYPE = 'AUTHENTICATION' AND p.PLUGIN_STATUS = 'ACTIVE') ORDER BY u.User, u.Host LIMIT 20"
+            "SELECT CONCAT(u.User, '@', u.Host), ",
+            $plugin,
+            " FROM ",
+            $of,
+            " AND ",
+            $plugin,
+            " <> '' AND HEX(LOWER(",
+            $plugin,
+            ")) NOT IN (SELECT HEX(LOWER(p.PLUGIN_NAME)) FROM information_schema.PLUGINS p WHERE p.PLUGIN_TYPE = 'AUTHENTICATION' AND p.PLUGIN_STATUS = 'ACTIVE') ORDER BY u.User, u.Host LIMIT 20"
         )
     };
 }
-const WITHOUT_PLUGIN: [Wording; 2] = [
-    (without_plugin!(" AND u.account_locked = 'N'"), &[mysql(50_706..)]),
-    (without_plugin!(""), &[mysql(50_507..).until(50_706), mariadb(50_200..)]),
+const WITHOUT_PLUGIN: [Wording; 3] = [
+    (
+        without_plugin!(
+            "JSON_VALUE(u.Priv, '$.plugin')",
+            "mysql.global_priv u WHERE NOT JSON_EXISTS(u.Priv, '$.auth_or') AND COALESCE(JSON_VALUE(u.Priv, '$.account_locked'), '0') NOT IN ('1', 'true')"
+        ),
+        &[mariadb(100_400..)],
+    ),
+    (without_plugin!("u.plugin", "mysql.user u WHERE u.account_locked = 'N'"), &[mysql(50_706..)]),
+    (
+        without_plugin!("u.plugin", "mysql.user u WHERE 1 = 1"),
+        &[mysql(50_507..).until(50_706), mariadb(50_200..).until(100_400)],
+    ),
 ];
 
 const TIME_ZONES: [Wording; 1] = [("SELECT COUNT(*) FROM mysql.time_zone_name", &BOTH)];
@@ -133,9 +149,9 @@ const STALE: [Wording; 1] = [(
     &[mariadb(100_000..)],
 )];
 
-/// An index of one column has the primary key behind it.
+/// An index of one column has the primary key behind it. A partition may hold one value by design.
 const ONE_VALUE: [Wording; 1] = [(
-    "SELECT STRAIGHT_JOIN CONCAT(i.database_name, '.', i.table_name, '.', i.index_name), t.n_rows FROM mysql.innodb_table_stats t JOIN mysql.innodb_index_stats i ON i.database_name = t.database_name AND i.table_name = t.table_name AND i.stat_name = 'n_diff_pfx01' AND i.stat_value = 1 JOIN mysql.innodb_index_stats p ON p.database_name = t.database_name AND p.table_name = t.table_name AND p.index_name IN ('PRIMARY', 'GEN_CLUST_INDEX') AND p.stat_name = 'n_diff_pfx01' JOIN mysql.innodb_index_stats s ON s.database_name = t.database_name AND s.table_name = t.table_name AND s.index_name = i.index_name AND s.stat_name = 'n_diff_pfx02' AND s.stat_description = CONCAT(i.stat_description, ',', p.stat_description) WHERE t.n_rows >= 10000 AND t.database_name NOT IN ('mysql', 'sys') ORDER BY t.n_rows DESC, i.database_name, i.table_name, i.index_name LIMIT 20",
+    "SELECT STRAIGHT_JOIN CONCAT(i.database_name, '.', i.table_name, '.', i.index_name), t.n_rows FROM mysql.innodb_table_stats t JOIN mysql.innodb_index_stats i ON i.database_name = t.database_name AND i.table_name = t.table_name AND i.stat_name = 'n_diff_pfx01' AND i.stat_value = 1 JOIN mysql.innodb_index_stats p ON p.database_name = t.database_name AND p.table_name = t.table_name AND p.index_name IN ('PRIMARY', 'GEN_CLUST_INDEX') AND p.stat_name = 'n_diff_pfx01' JOIN mysql.innodb_index_stats s ON s.database_name = t.database_name AND s.table_name = t.table_name AND s.index_name = i.index_name AND s.stat_name = 'n_diff_pfx02' AND s.stat_description = CONCAT(i.stat_description, ',', p.stat_description) WHERE t.n_rows >= 10000 AND LOWER(t.table_name) NOT LIKE '%#p#%' AND t.database_name NOT IN ('mysql', 'sys') ORDER BY t.n_rows DESC, i.database_name, i.table_name, i.index_name LIMIT 20",
     &[mysql(50_606..), mariadb(100_000..)],
 )];
 

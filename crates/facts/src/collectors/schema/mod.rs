@@ -94,7 +94,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.references_narrow",
             "",
-            "such columns whose integers are narrower than that key: column, type, refers_to, key_type; 20 at most",
+            "columns of integers that tell a table of the same schema by such names and are narrower than its key of one column: column, type, refers_to, key_type; 20 at most",
         ),
         fact("schema.engine.ENGINE.index_bytes", "bytes", "size of their indexes, likewise"),
         fact(
