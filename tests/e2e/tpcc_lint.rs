@@ -29,8 +29,8 @@ const NUMBERED: [(&str, &str); 9] = [
 /// in a hundred.
 const ORDERS: u64 = 2_000;
 
-/// A server that holds two warehouses in memory: one that reads and writes the same pages again and again takes a quarter
-/// more of the CPUs.
+/// A server that holds two warehouses in memory: one that reads and writes the same pages again and again takes more of the
+/// CPUs.
 fn server(home: &Home) -> Server<'_> {
     let settings =
         ["innodb_flush_log_at_trx_commit=0", "innodb_buffer_pool_size=512M", "innodb_log_file_size=256M"];

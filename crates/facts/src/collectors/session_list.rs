@@ -95,10 +95,13 @@ fn named(rows: &[Row], time: &str, is: impl Fn(&Row, i64) -> bool) -> Vec<Value>
         .filter_map(|row| {
             let time_s = text(row, 5).parse::<i64>().ok()?.max(0);
             let session = text(row, 0).parse::<u64>().ok()?;
-            let statement = verb_and_table(&text(row, 7));
-            let entry =
-                json!({"session": session, "user": text(row, 1), time: time_s, "statement": statement});
-            is(row, time_s).then_some((time_s, entry))
+            is(row, time_s).then(|| {
+                let statement = verb_and_table(&text(row, 7));
+                (
+                    time_s,
+                    json!({"session": session, "user": text(row, 1), time: time_s, "statement": statement}),
+                )
+            })
         })
         .collect();
     found.sort_by_key(|(time_s, _)| std::cmp::Reverse(*time_s));

@@ -114,12 +114,16 @@ fn accounts_without_a_plugin_and_indexes_of_one_value_are_named() {
     let server = Server::start(&[]);
     let mut admin = server.connect();
     for statement in [
-        "CREATE USER batch@'%'",
-        "UPDATE mysql.global_priv SET Priv = JSON_SET(Priv, '$.plugin', 'ed25519') WHERE User = 'batch'",
+        "CREATE USER batch@'%', locked@'%', several@'%'",
+        "UPDATE mysql.global_priv SET Priv = JSON_SET(Priv, '$.plugin', 'ed25519') WHERE User IN ('batch', 'locked', 'several')",
+        "UPDATE mysql.global_priv SET Priv = JSON_SET(Priv, '$.account_locked', true) WHERE User = 'locked'",
+        "UPDATE mysql.global_priv SET Priv = JSON_SET(Priv, '$.auth_or', JSON_ARRAY(JSON_OBJECT('plugin', 'unix_socket'))) WHERE User = 'several'",
         "CREATE DATABASE d",
         "CREATE TABLE d.t (id INT PRIMARY KEY, gone INT DEFAULT 0, k INT, KEY gone (gone), KEY both_of (gone, k), KEY k (k))",
         "INSERT INTO d.t (id, k) SELECT seq, seq FROM d.seq_1_to_12000",
-        "ANALYZE TABLE d.t",
+        "CREATE TABLE d.p (id INT, region INT, PRIMARY KEY (id, region), KEY region (region)) PARTITION BY LIST (region) (PARTITION p0 VALUES IN (0))",
+        "INSERT INTO d.p SELECT seq, 0 FROM d.seq_1_to_12000",
+        "ANALYZE TABLE d.t, d.p",
     ] {
         admin.execute(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
     }
