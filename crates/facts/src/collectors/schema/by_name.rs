@@ -1,4 +1,4 @@
-//! Columns whose names say what their type does not fit: money in FLOAT, dates in texts, phone numbers in integers.
+//! Columns whose names say what their type does not fit: money in FLOAT or texts, dates in texts, phone numbers in integers.
 
 use serde_json::Value;
 
@@ -9,6 +9,9 @@ const MONEY: [&str; 16] = [
     "price", "amount", "balance", "salary", "cost", "total", "fee", "tax", "payment", "gross", "net", "vat",
     "discount", "revenue", "income", "charge",
 ];
+
+/// Last parts of the names of texts that hold money; other words of money name a kind or a number there.
+const SUMS: [&str; 8] = ["price", "amount", "balance", "salary", "cost", "total", "revenue", "discount"];
 
 /// Parts of the names of columns that hold a measure or a number without a unit, whatever the other parts speak of.
 const MEASURES: [&str; 20] = [
@@ -72,7 +75,9 @@ type Rule = (&'static str, fn(&str, &[&str], &Column<'_>) -> bool);
 
 const RULES: [Rule; 8] = [
     ("schema.inexact_money", |_, parts, column| {
-        is_of(column, &["float", "double"]) && has(parts, &MONEY) && !has(parts, &MEASURES)
+        let binary = is_of(column, &["float", "double"]) && has(parts, &MONEY);
+        let text = is_of(column, &["char", "varchar"]) && parts.last().is_some_and(|p| SUMS.contains(p));
+        (binary || text) && !has(parts, &MEASURES)
     }),
     ("schema.text_dates", |name, _, column| {
         is_of(column, &["char", "varchar", "text"]) && DATES.iter().any(|end| name.ends_with(end))
@@ -84,11 +89,15 @@ const RULES: [Rule; 8] = [
     ("schema.ids_in_a_text", |name, _, column| {
         is_of(column, &["varchar", "text", "mediumtext", "longtext"]) && name.ends_with("_ids")
     }),
-    ("schema.passwords_in_clear", |_, parts, column| {
+    ("schema.passwords_in_clear", |name, parts, column| {
         let is_password = parts.last().is_some_and(|last| ["password", "passwd", "pwd"].contains(last));
         let clear = has(parts, &["plain", "clear", "cleartext", "plaintext"]);
         let secret = is_password && (clear || length(column).is_some_and(|length| length < 32));
-        is_of(column, &["char", "varchar"]) && (secret || has(parts, &["cvv", "cvc", "cvv2"]))
+        let number = has(parts, &["card", "cc", "creditcard"]) && has(parts, &["number", "no", "num", "pan"]);
+        let whole = name.ends_with("cardnumber") || name == "pan";
+        // A number of a card has 12 to 19 digits; what is longer may be encrypted, what is shorter a part of it.
+        let card = (number || whole) && length(column).is_some_and(|length| (12..=25).contains(&length));
+        is_of(column, &["char", "varchar"]) && (secret || card || has(parts, &["cvv", "cvc", "cvv2"]))
     }),
     ("schema.reserved_later", |name, _, _| RESERVED.contains(&name)),
     ("schema.addresses_too_short", |_, parts, column| {
@@ -144,6 +153,9 @@ mod tests {
             ("costume", "double", "double", ""),
             ("amount_mg", "double", "double", ""),
             ("price_index", "float", "float", ""),
+            ("order_total", "varchar", "varchar(20)", "schema.inexact_money"),
+            ("tax", "varchar", "varchar(20)", ""),
+            ("price_list", "varchar", "varchar(20)", ""),
             ("sold_at", "varchar", "varchar(20)", "schema.text_dates"),
             ("valid_until", "timestamp", "timestamp", "schema.timestamps_ahead"),
             ("created_at", "timestamp", "timestamp", ""),
@@ -159,6 +171,11 @@ mod tests {
             ("plain_password", "varchar", "varchar(255)", "schema.passwords_in_clear"),
             ("password_set_by", "varchar", "varchar(20)", ""),
             ("card_cvv", "char", "char(3)", "schema.passwords_in_clear"),
+            ("card_number", "varchar", "varchar(19)", "schema.passwords_in_clear"),
+            ("cardnumber", "char", "char(16)", "schema.passwords_in_clear"),
+            ("card_number", "varchar", "varchar(255)", ""),
+            ("card_number_last", "char", "char(4)", ""),
+            ("loyalty_no", "varchar", "varchar(16)", ""),
             ("client_ip", "varchar", "varchar(15)", "schema.addresses_too_short"),
             ("ip", "char", "char(39)", ""),
             ("ip", "int", "int unsigned", ""),

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use self::census::Census;
 use self::indexes::INDEX_USAGE;
 use self::rows::{COUNTED, OURS, text, whole};
-use self::statistics::{Names, by_files, names, recomputes, shared, sizes, totals};
+use self::statistics::{Names, behind, by_files, names, recomputes, shared, sizes, totals};
 use self::unkeyed::primary_keys;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
@@ -118,6 +118,16 @@ pub static COLLECTOR: Collector = Collector {
             "tables of which 50 MiB or more and half the file or more are free: table, free_bytes, used_bytes; among those that were read, 500 at most",
         ),
         fact(
+            "schema.shared_tablespaces_told",
+            "",
+            "whether the server tells which tables share a tablespace with others; asked where tables could be made smaller",
+        ),
+        fact(
+            "schema.statistics_behind",
+            "",
+            "open InnoDB tables of which 10,000 rows or more, and half of them or more, have changed since their statistics were made: table, rows, changed; 20 at most",
+        ),
+        fact(
             "schema.row_format.NAME.tables",
             "count",
             "InnoDB tables by row format, among those that were read",
@@ -147,7 +157,12 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "indexes of InnoDB tables that end in the primary key, which InnoDB adds by itself: table, index",
         ),
-        fact("schema.inexact_money", "", "FLOAT and DOUBLE columns whose names speak of money"),
+        fact(
+            "schema.short_prefixes",
+            "",
+            "indexes on the first few characters of a text: table, index, column, characters, unique; not unique ones of 4 characters at most, unique ones of 20",
+        ),
+        fact("schema.inexact_money", "", "FLOAT, DOUBLE and text columns whose names speak of money"),
         fact("schema.text_dates", "", "text columns whose names speak of a date or a time"),
         fact("schema.timestamps_ahead", "", "TIMESTAMP columns whose names speak of a time ahead"),
         fact(
@@ -160,7 +175,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.passwords_in_clear",
             "",
-            "text columns for passwords that are too short for a hash or say that they are in clear, and for verification values of cards",
+            "text columns for passwords that are too short for a hash or say that they are in clear, and columns for numbers and verification values of cards",
         ),
         fact(
             "schema.addresses_too_short",
@@ -305,14 +320,21 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         false => partitions::of_statistics(sql),
     };
     let ends = partitioned.and_then(|tables| partitions::ends(sql, &tables));
+    sql.at_most(Some(DICTIONARY));
+    readings.put("schema.statistics_behind", "INNODB_TABLESTATS", behind(sql));
+    let mut told = Ok(true);
     if !read.reclaimable().is_empty() {
         // The free space of a tablespace that many share is no table's own.
-        sql.at_most(Some(DICTIONARY));
-        let shared = shared(sql);
-        sql.at_most(None);
-        read.reclaimable()
-            .retain(|entry| entry["table"].as_str().is_none_or(|table| !shared.contains(table)));
+        match shared(sql) {
+            Ok(shared) => read
+                .reclaimable()
+                .retain(|entry| entry["table"].as_str().is_none_or(|table| !shared.contains(table))),
+            Err(Missing::Absent(_)) => told = Ok(false),
+            Err(missing) => told = Err(missing),
+        }
     }
+    sql.at_most(None);
+    readings.put("schema.shared_tablespaces_told", "INNODB_TABLES", told);
     read.put(count, unseen, engines, readings);
     let from = "information_schema.PARTITIONS";
     readings.put(

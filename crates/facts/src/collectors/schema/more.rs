@@ -29,6 +29,7 @@ pub struct More {
     hidden: Vec<Value>,
     disabled: Vec<Value>,
     with_key: Vec<Value>,
+    short_prefixes: Vec<Value>,
     by_name: ByName,
     own_statistics: Vec<Value>,
     leftovers: Vec<Value>,
@@ -141,6 +142,9 @@ impl More {
             if rows.iter().any(|row| text(row, 0) == index.name && text(row, 6) == "disabled") {
                 self.disabled.push(entry());
             }
+            if let Some(entry) = short_prefix(table, index) {
+                self.short_prefixes.push(entry);
+            }
             let ends = key.is_some_and(|key| {
                 index.name != "PRIMARY"
                     && index.parts.len() > key.parts.len()
@@ -227,6 +231,7 @@ impl More {
             ("schema.binary_primary_keys", self.binary_keys),
             ("schema.hidden_indexes", self.hidden),
             ("schema.indexes_with_key", self.with_key),
+            ("schema.short_prefixes", self.short_prefixes),
         ] {
             put(id, list, readings, from, all);
         }
@@ -242,6 +247,17 @@ fn put(id: &str, mut list: Vec<Value>, readings: &Readings, from: &str, all: &Re
     list.truncate(LISTED);
     let found = if list.is_empty() { all.clone().map(|_| list) } else { Ok(list) };
     readings.put(id, from, found);
+}
+
+/// An index whose first column is held by its first characters alone, and by few of them: four where it finds rows, twenty where it
+/// forbids equal values as well, since different texts that begin alike are refused.
+fn short_prefix(table: &str, index: &Index) -> Option<Value> {
+    let (column, prefix) = index.parts.first()?;
+    let characters: u64 = prefix.as_ref()?.parse().ok()?;
+    let short = characters <= if index.unique { 20 } else { 4 };
+    (short && index.kind == "BTREE" && !index.hidden).then(|| {
+        json!({"table": table, "index": index.name, "column": column, "characters": characters, "unique": index.unique})
+    })
 }
 
 /// Whether MySQL advises against the type: FLOAT and DOUBLE with a number of digits, and ZEROFILL.
@@ -288,6 +304,21 @@ mod tests {
         assert_eq!(more.disabled, more.hidden);
         assert_eq!(more.with_key, [json!({"table": "shop.t", "index": "by_both"})]);
         assert_eq!(more.widest, Some((2, "shop.t".to_owned())));
+    }
+
+    #[test]
+    fn indexes_on_the_first_few_characters_of_a_text_are_listed() {
+        let rows = [
+            index(["by_name", "1", "name", "3", "BTREE", "0", ""]),
+            index(["by_mail", "0", "mail", "20", "BTREE", "0", ""]),
+            index(["by_title", "1", "title", "20", "BTREE", "0", ""]),
+            index(["by_note", "1", "note", "", "BTREE", "0", ""]),
+        ];
+        let mut more = More::default();
+        more.table("shop.t", true, &[], &grouped(&rows), &rows);
+        let named: Vec<&Value> = more.short_prefixes.iter().map(|entry| &entry["index"]).collect();
+        assert_eq!(named, ["by_name", "by_mail"]);
+        assert_eq!(more.short_prefixes[1]["unique"], json!(true));
     }
 
     #[test]

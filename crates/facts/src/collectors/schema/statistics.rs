@@ -83,7 +83,10 @@ pub fn sizes(statistics: &Read<[u64; 2]>, read: Read<Option<[u64; 2]>>, readings
 }
 
 /// Tables in the system tablespace or in another one that several share, as `schema.table`; partitions by their table.
-pub fn shared(sql: &mut ReadOnly<'_>) -> BTreeSet<String> {
+///
+/// # Errors
+/// The server refuses the statement, or does not end it in time.
+pub fn shared(sql: &mut ReadOnly<'_>) -> Read<BTreeSet<String>> {
     const TABLES: [Wording; 2] = [
         (
             "SELECT NAME FROM information_schema.INNODB_SYS_TABLES WHERE SPACE = 0 LIMIT 20000",
@@ -94,13 +97,39 @@ pub fn shared(sql: &mut ReadOnly<'_>) -> BTreeSet<String> {
             &[mysql(80_000..)],
         ),
     ];
-    let names = first_of(sql, &TABLES).1.map(|table| table.rows).unwrap_or_default();
-    let whole = |name: String| {
-        let (schema, table) = name.split_once('/')?;
-        let end = ["#P#", "#p#"].iter().filter_map(|mark| table.find(mark)).min().unwrap_or(table.len());
-        Some(format!("{schema}.{}", &table[..end]))
+    let names = first_of(sql, &TABLES).1.map_err(|e| e.missing("PROCESS"))?.rows;
+    Ok(names.into_iter().flatten().flatten().filter_map(|name| table_of(&name)).collect())
+}
+
+/// The table that a name in InnoDB's dictionary stands for; a partition is its table's.
+fn table_of(name: &str) -> Option<String> {
+    let (schema, table) = name.split_once('/')?;
+    let end = ["#P#", "#p#"].iter().filter_map(|mark| table.find(mark)).min().unwrap_or(table.len());
+    Some(format!("{schema}.{}", &table[..end]))
+}
+
+/// Open InnoDB tables of which 10,000 rows or more, and half of them or more, have changed since their statistics were made.
+///
+/// # Errors
+/// The server refuses the statement, or does not end it in time.
+pub fn behind(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
+    const TABLES: [Wording; 2] = [
+        (
+            "SELECT NAME, NUM_ROWS, MODIFIED_COUNTER FROM information_schema.INNODB_SYS_TABLESTATS WHERE MODIFIED_COUNTER >= 10000 AND MODIFIED_COUNTER * 2 >= NUM_ROWS AND NAME NOT LIKE 'mysql/%' ORDER BY MODIFIED_COUNTER DESC LIMIT 20",
+            &[mysql(50_600..).until(80_000), mariadb(100_000..)],
+        ),
+        (
+            "SELECT NAME, NUM_ROWS, MODIFIED_COUNTER FROM information_schema.INNODB_TABLESTATS WHERE MODIFIED_COUNTER >= 10000 AND MODIFIED_COUNTER * 2 >= NUM_ROWS AND NAME NOT LIKE 'mysql/%' ORDER BY MODIFIED_COUNTER DESC LIMIT 20",
+            &[mysql(80_000..)],
+        ),
+    ];
+    let rows = first_of(sql, &TABLES).1.map_err(|e| e.missing("PROCESS"))?.rows;
+    let told = |row: &Row| -> Option<Read<Value>> {
+        let table = table_of(text(row, 0))?;
+        let numbers = whole(row, 1).and_then(|rows| Ok([rows, whole(row, 2)?]));
+        Some(numbers.map(|[rows, changed]| json!({"table": table, "rows": rows, "changed": changed})))
     };
-    names.into_iter().flatten().flatten().filter_map(whole).collect()
+    rows.iter().filter_map(told).collect()
 }
 
 /// Whether the server would compute the statistics of a table anew where information_schema is read. Persistent statistics,
