@@ -20,19 +20,29 @@ const fn weight(severity: Severity) -> f64 {
     }
 }
 
-/// Factor by which an outage comes before all other findings of its severity. It is smaller than the distance between two
-/// severities, confidence and cost included: no finding stands above one that is more severe.
+/// Factor by which an outage comes before other findings of its severity.
 const OUTAGE: f64 = 1.6;
 
-/// The severity's weight, reduced by low confidence and by a costly remedy.
+/// Factor by which the area orders the findings of one severity: data that are lost or that differ on a replica come before data
+/// that others can read or change, these before time, and the host's upkeep is last.
+fn harm(area: &str) -> f64 {
+    match area {
+        "durability" | "replication" => 1.12,
+        "security" => 1.06,
+        "host" => 0.95,
+        _ => 1.0,
+    }
+}
+
+/// The severity's weight, changed by what the finding's area puts at risk, and reduced by low confidence and by a costly remedy.
 ///
-/// Confidence and cost change the weight by at most a third, which is less than the distance between two severities:
-/// they order the findings of one severity and never place a severe finding below a lesser one.
-pub fn rank(severity: Severity, confidence: Confidence, cost: Cost) -> f64 {
+/// Area, confidence, cost and [`OUTAGE`] together change the weight by a factor of less than 2.5, the least distance between two
+/// severities: they order the findings of one severity and never place a severe finding below a lesser one.
+pub fn rank(severity: Severity, area: &str, confidence: Confidence, cost: Cost) -> f64 {
     let confidence = match confidence {
         Confidence::Certain => 1.0,
         Confidence::Likely => 0.95,
-        Confidence::Hint => 0.75,
+        Confidence::Hint => 0.85,
     };
     let cost = match cost {
         Cost::Dynamic => 1.0,
@@ -41,7 +51,7 @@ pub fn rank(severity: Severity, confidence: Confidence, cost: Cost) -> f64 {
         Cost::Data => 1.08,
         Cost::Hardware => 1.1,
     };
-    weight(severity) * confidence / cost
+    weight(severity) * harm(area) * confidence / cost
 }
 
 /// The result of a condition.
@@ -138,7 +148,7 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
         state,
         severity,
         confidence: document.confidence,
-        rank: rank(severity, document.confidence, document.remedy.cost)
+        rank: rank(severity, &claim.area, document.confidence, document.remedy.cost)
             * if document.outage && severity >= Severity::High { OUTAGE } else { 1.0 },
         summary,
         why: document.why.clone(),
@@ -246,4 +256,31 @@ fn filled(step: &ReadyStep, facts: &FactSet, scope: &[(String, Value)]) -> Fille
         }
     };
     FilledStep { step: written(&step.text), undo: step.undo.as_ref().map(written) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mildest_finding_of_a_severity_stands_above_the_worst_of_the_next_lower_one() {
+        let severities =
+            [Severity::Info, Severity::Low, Severity::Medium, Severity::High, Severity::Critical];
+        let of = |severity| {
+            let areas = ["durability", "replication", "security", "innodb", "host"];
+            let confidences = [Confidence::Certain, Confidence::Likely, Confidence::Hint];
+            let costs = [Cost::Dynamic, Cost::Restart, Cost::Reboot, Cost::Data, Cost::Hardware];
+            let all = areas.into_iter().flat_map(move |area| {
+                confidences.into_iter().flat_map(move |confidence| {
+                    costs.into_iter().map(move |cost| rank(severity, area, confidence, cost))
+                })
+            });
+            all.collect::<Vec<f64>>()
+        };
+        for pair in severities.windows(2) {
+            let worst = of(pair[0]).into_iter().fold(0.0, f64::max) * OUTAGE;
+            let mildest = of(pair[1]).into_iter().fold(f64::INFINITY, f64::min);
+            assert!(worst < mildest, "{pair:?}: {worst} and {mildest}");
+        }
+    }
 }

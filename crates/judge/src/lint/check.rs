@@ -228,7 +228,7 @@ fn plain(
     summary: String,
 ) -> Finding {
     let rank = match state {
-        State::Violated | State::Unknown => rank(severity, confidence, Cost::Restart),
+        State::Violated | State::Unknown => rank(severity, AREA, confidence, Cost::Restart),
         State::Holds | State::NotApplicable => 0.0,
     };
     Finding {
