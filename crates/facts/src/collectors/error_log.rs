@@ -1,6 +1,8 @@
 //! The server's error log: crashes, corruption, starts that failed, and resources that ran out.
 
-use serde_json::Value;
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
 use time::macros::format_description;
 use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
 
@@ -33,6 +35,11 @@ pub static COLLECTOR: Collector = Collector {
             "age of the last of them; the time zone of the log is not known, so it can be wrong by half a day",
         ),
         fact("server.error_log.KIND.last_line", "", "the last of them"),
+        fact(
+            "server.error_log.repeated",
+            "",
+            "the most frequent message of a file, numbers aside: line (the last such), count, lines (all that are read)",
+        ),
     ],
     run: Run::Server(run),
 };
@@ -177,6 +184,10 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     };
     readings.put("server.error_log.source", source.clone(), Ok(source.clone()));
     readings.put("server.error_log.whole", source.clone(), Ok(whole));
+    if source.starts_with('/') {
+        let told = repeated(&text).ok_or_else(|| Missing::Absent("the log holds no message".to_owned()));
+        readings.put("server.error_log.repeated", source.clone(), told);
+    }
     let now = OffsetDateTime::now_utc();
     for (kind, found) in KINDS.iter().zip(found(&text)) {
         let id = |fact: &str| format!("server.error_log.{}.{fact}", kind.name);
@@ -246,6 +257,25 @@ fn found(log: &str) -> [Found<'_>; KINDS.len()] {
     found
 }
 
+/// The most frequent message of a log. Two lines hold the same message where they differ in numbers alone, behind the time and the
+/// number of the session, which end before the level in brackets.
+fn repeated(log: &str) -> Option<Value> {
+    let mut counts: HashMap<String, (u64, &str)> = HashMap::new();
+    let mut lines = 0_u64;
+    for line in log.lines() {
+        lines += 1;
+        let Some(from) = line.find('[') else { continue };
+        let message: String =
+            line[from..].chars().filter(|c| !c.is_ascii_digit()).take(LONGEST_LINE).collect();
+        let entry = counts.entry(message).or_default();
+        *entry = (entry.0 + 1, line);
+    }
+    let most = counts.into_iter().max_by(|(a, (m, _)), (b, (n, _))| m.cmp(n).then_with(|| b.cmp(a)));
+    let (_, (count, line)) = most?;
+    let line = shortened(line.trim_end().to_owned(), LONGEST_LINE);
+    Some(json!({"line": line, "count": count, "lines": lines}))
+}
+
 /// The time at the beginning of a line: `2026-11-23 17:14:13` (MariaDB), `2026-11-23T17:14:13` (MySQL 5.7), or
 /// `261123 17:14:13` (MariaDB's signal handler, and older servers).
 fn instant(line: &str) -> Option<PrimitiveDateTime> {
@@ -301,6 +331,20 @@ Sorry, we probably made a mistake, and this is a bug.
             assert_eq!((by(name).count, by(name).at), (count, at), "{name}");
         }
         assert_eq!(by("crash").last, Some("261121 11:22:33 [ERROR] mysqld got signal 11 ;"));
+    }
+
+    #[test]
+    fn the_most_frequent_message_is_told_whatever_its_numbers() {
+        let log = "\
+2026-11-20 10:00:00 7 [Warning] Aborted connection 7 to db: 'shop' user: 'app'
+2026-11-20 10:00:01 8 [Note] ready
+2026-11-20 10:00:02 19 [Warning] Aborted connection 19 to db: 'shop' user: 'app'
+a line without a level
+";
+        let told = repeated(log).unwrap();
+        let line = "2026-11-20 10:00:02 19 [Warning] Aborted connection 19 to db: 'shop' user: 'app'";
+        assert_eq!(told, json!({"line": line, "count": 2, "lines": 4}));
+        assert_eq!(repeated("nothing here\n"), None);
     }
 
     #[test]

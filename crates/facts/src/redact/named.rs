@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 114] = [
+pub(super) const NAMED: [FactInfo; 115] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -85,6 +85,7 @@ pub(super) const NAMED: [FactInfo; 114] = [
     fact("host.drbd.without_flushes", "", ""),
     fact("server.error_log.source", "", ""),
     fact("server.error_log.KIND.last_line", "", ""),
+    fact("server.error_log.repeated", "", ""),
     fact("server.lock_waits.blockers", "", ""),
     fact("server.metadata_locks.KIND", "", ""),
     fact("server.replication_stopped", "", ""),

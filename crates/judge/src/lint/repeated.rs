@@ -52,10 +52,14 @@ impl Linter<'_> {
                     &known.written.text(),
                 );
             }
-            let problem = problem.remedy(format!(
-                "Keep one line: {winner} is in force; remove {}",
-                before.iter().map(|known| known.written.place.text()).collect::<Vec<_>>().join(", ")
-            ));
+            let others: Vec<String> = before.iter().map(|known| known.written.place.text()).collect();
+            let others = others.join(", ");
+            let problem = problem.remedy(match last.written.place {
+                Place::Persisted => format!(
+                    "{winner} is in force: keep it and remove {others}, or RESET PERSIST {name} and restart, and the option file's value is in force"
+                ),
+                _ => format!("Keep one line: {winner} is in force; write the value that is meant there, and remove {others}"),
+            });
             let severity = if differ && !overrides(&all) { Severity::Medium } else { Severity::Info };
             self.report.add("option-duplicate", severity, problem);
         }
