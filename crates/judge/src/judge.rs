@@ -150,6 +150,7 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
         confidence: document.confidence,
         rank: rank(severity, &claim.area, document.confidence, document.remedy.cost)
             * if document.outage && severity >= Severity::High { OUTAGE } else { 1.0 },
+        same_cause_as: None,
         summary,
         why: document.why.clone(),
         evidence: evidence_ids.iter().filter_map(|id| evidence(id, facts)).collect(),

@@ -291,6 +291,10 @@ pub struct Claim {
     /// `high` on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outage: bool,
+    /// Other claims whose violation tells the same cause: where one of them is violated and no less severe, this one is listed
+    /// below it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub same_cause_as: Vec<String>,
     /// Certainty of a violation that the check reports.
     #[serde(default)]
     pub confidence: Confidence,

@@ -107,8 +107,12 @@ pub struct Finding {
     pub severity: Severity,
     /// Certainty of the finding.
     pub confidence: Confidence,
-    /// Severity, then whether it is an outage, then confidence and cost of the remedy. Determines the order of findings.
+    /// Severity, then whether it is an outage, then the area, the confidence and the cost of the remedy. Determines the order of
+    /// findings, but for those that follow another one of the same cause.
     pub rank: f64,
+    /// The claim, violated too, that tells the same cause; this finding follows it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub same_cause_as: Option<String>,
     /// The observation on this system, in a sentence.
     pub summary: String,
     /// Consequences of a violation.

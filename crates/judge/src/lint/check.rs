@@ -239,6 +239,7 @@ fn plain(
         severity,
         confidence,
         rank,
+        same_cause_as: None,
         summary,
         why: check.why.to_owned(),
         evidence: vec![],

@@ -141,6 +141,7 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
                     .chain(unused)
                     .chain(mutations)
                     .chain(unresolved(&claim, &experiments))
+                    .chain(without_cause(&claim, &files))
                     .map(|p| format!("{file}: {p}"))
                     .collect()
             }
@@ -161,6 +162,16 @@ fn check(folder: &Path, ui: &Ui) -> Result<Status, Failure> {
         files.len()
     ));
     Ok(if bad == 0 { Status::Fine } else { Status::Bad })
+}
+
+/// Causes that the claim names and that are no claims of this folder or of the program.
+fn without_cause(claim: &Claim, files: &BTreeMap<String, String>) -> Vec<String> {
+    let is_known = |id: &String| {
+        files.keys().any(|file| Path::new(file).file_stem().is_some_and(|stem| *stem == **id))
+            || Claims::embedded().is_ok_and(|ours| ours.find(id).is_ok())
+    };
+    let unknown = claim.document.same_cause_as.iter().filter(|id| !is_known(id));
+    unknown.map(|id| format!("same_cause_as: no claim has the id {id}; mydyno claims lists them")).collect()
 }
 
 /// The claim with values derived from its file, without fixtures.

@@ -5,8 +5,8 @@ use mydyno_model::claim::StepKind;
 use mydyno_model::finding::{Evidence, Finding, Findings, RemedyStep, State};
 
 use super::{
-    address, by_severity, counted, instance, ledger, of_state, proof, proved, seen, takes, unknown_by_reason,
-    value_text,
+    address, by_severity, counted, instance, ledger, of_state, places, proof, proved, seen, takes,
+    unknown_by_reason, value_text,
 };
 use crate::answer::of_findings;
 use crate::chart::data_block;
@@ -66,16 +66,25 @@ fn overview(violated: &[&Finding]) -> Markup {
         } @else {
             ol.found {
                 "\n"
-                @for (n, finding) in violated.iter().enumerate() {
-                    li {
-                        (severity(finding)) " " a href={ "#f" (n) } { (esc(&finding.claim)) } " " (esc(&finding.summary))
+                @for (first, place) in violated.iter().enumerate().zip(places(violated)) {
+                    @if place.is_some() {
+                        li {
+                            (heading(first))
+                            @for same in violated.iter().enumerate().skip(first.0 + 1).take_while(|(_, f)| f.same_cause_as.is_some()) {
+                                br; "+ " (heading(same))
+                            }
+                        }
+                        "\n"
                     }
-                    "\n"
                 }
             }
             "\n"
         }
     }
+}
+
+fn heading((n, finding): (usize, &&Finding)) -> Markup {
+    html! { (severity(finding)) " " a href={ "#f" (n) } { (esc(&finding.claim)) } " " (esc(&finding.summary)) }
 }
 
 fn severity(finding: &Finding) -> Markup {

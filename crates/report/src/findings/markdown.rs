@@ -1,9 +1,10 @@
 //! Findings as Markdown, for tickets and wikis.
 
-use mydyno_model::finding::{Findings, State};
+use mydyno_model::finding::{Finding, Findings, State};
 
 use super::{
-    address, by_severity, counted, evidence, instance, lasting, ledger, of_state, proof, proved, seen, step,
+    address, by_severity, counted, evidence, instance, lasting, ledger, of_state, places, proof, proved,
+    seen, step,
 };
 use crate::answer::of_findings;
 use crate::text::{markdown as safe, markdown_code as code};
@@ -92,8 +93,10 @@ fn overview(findings: &Findings, out: &mut String) {
         return;
     }
     out.push_str(&format!("\nViolated: {by_severity}.\n\n"));
-    for (n, finding) in of_state(findings, State::Violated).enumerate() {
+    let violated: Vec<&Finding> = of_state(findings, State::Violated).collect();
+    for (finding, place) in violated.iter().zip(places(&violated)) {
         let (severity, claim) = (finding.severity.name(), safe(&finding.claim));
-        out.push_str(&format!("{}. {severity}, {claim}: {}\n", n + 1, safe(&finding.summary)));
+        let item = place.map_or("    -".to_owned(), |place| format!("{place}."));
+        out.push_str(&format!("{item} {severity}, {claim}: {}\n", safe(&finding.summary)));
     }
 }

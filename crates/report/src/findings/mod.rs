@@ -23,6 +23,18 @@ fn of_state(findings: &Findings, state: State) -> impl Iterator<Item = &Finding>
     findings.findings.iter().filter(move |f| f.state == state && f.accepted.is_none())
 }
 
+/// The numbers of violated findings in the overview; one that tells the same cause as the one before has none.
+fn places(violated: &[&Finding]) -> Vec<Option<usize>> {
+    let mut last = 0;
+    let place = |finding: &&Finding| {
+        finding.same_cause_as.is_none().then(|| {
+            last += 1;
+            last
+        })
+    };
+    violated.iter().map(place).collect()
+}
+
 /// Undecided claims by reason, most common reason first: one missing privilege may affect many claims.
 fn unknown_by_reason(findings: &Findings) -> Vec<(&str, Vec<String>)> {
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();

@@ -4,8 +4,8 @@ use mydyno_model::claim::Severity;
 use mydyno_model::finding::{Finding, Findings, State};
 
 use super::{
-    by_severity, counted, evidence, instance, lasting, ledger, of_state, proof, proved, seen, step, takes,
-    unknown_by_reason,
+    by_severity, counted, evidence, instance, lasting, ledger, of_state, places, proof, proved, seen, step,
+    takes, unknown_by_reason,
 };
 use crate::text::terminal as safe;
 
@@ -18,6 +18,9 @@ const INDENT: usize = 10;
 const WORST: usize = 3;
 /// Number of reasons for undecided claims that are shown by default.
 const REASONS: usize = 5;
+
+/// What stands in the place of the number of a finding that tells the same cause as the one above it.
+const SAME_CAUSE: &str = "  +";
 
 /// Findings whose details are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,11 +143,12 @@ impl Writer<'_> {
         }
         self.line("");
         let longest = violated.iter().map(|f| f.claim.chars().count()).max().unwrap_or(0).min(32);
-        for (n, finding) in violated.iter().enumerate() {
+        for (finding, place) in violated.iter().zip(places(violated)) {
             let severity = finding.severity.name().to_uppercase();
             // A check of option files that names a path says it in its summary.
             let name = safe(finding.claim.split("//").next().unwrap_or_default());
-            let start = format!("{:>3}  {severity:<8}  {name:<longest$}  ", n + 1);
+            let place = place.map_or(SAME_CAUSE.to_owned(), |place| format!("{place:>3}"));
+            let start = format!("{place}  {severity:<8}  {name:<longest$}  ");
             let left = self.page.width.saturating_sub(start.chars().count());
             let summary = safe(&finding.summary);
             let line = match left {

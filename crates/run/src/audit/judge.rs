@@ -1,6 +1,6 @@
 //! Judges the facts of an audit: pure but for the clock.
 
-use mydyno_judge::{accept, audit_shown, diff};
+use mydyno_judge::{accept, audit_shown, diff, grouped};
 use mydyno_model::facts::FactSet;
 use mydyno_model::finding::Findings;
 use time::OffsetDateTime;
@@ -22,6 +22,7 @@ pub fn judge(judging: &Judging<'_>, facts: Facts) -> Result<Audited, RunError> {
     let now = OffsetDateTime::now_utc().date();
     let notes = accept::apply(&mut findings, &judging.accepted, now).into_iter().collect();
     let mut findings = withheld(findings);
+    findings.findings = grouped(findings.findings, judging.claims);
     let changes = match &judging.before {
         Some(before) => {
             Some(diff(&withheld(self::findings(judging, before, before, facts.of_option_file)?), &findings))
