@@ -19,7 +19,7 @@ const WORST: usize = 3;
 /// Number of reasons for undecided claims that are shown by default.
 const REASONS: usize = 5;
 
-/// What stands in the place of the number of a finding that tells the same cause as the one above it.
+/// The mark in place of the number of a finding that tells the same cause as the one above it.
 const SAME_CAUSE: &str = "  +";
 
 /// Findings whose details are shown.
