@@ -178,7 +178,11 @@ fn confirmed(
 }
 
 fn deadline_of(collector: &Collector, options: &Options) -> Duration {
-    Duration::from_millis(collector.deadline_ms).mul_f64(options.patience.clamp(0.1, 100.0))
+    let more = match collector.name == crate::collectors::schema::COLLECTOR.name {
+        true => options.tables_within.saturating_sub(Options::TABLES_WITHIN),
+        false => Duration::ZERO,
+    };
+    (Duration::from_millis(collector.deadline_ms) + more).mul_f64(options.patience.clamp(0.1, 100.0))
 }
 
 fn query(

@@ -31,17 +31,28 @@ pub struct Options {
     pub window: Option<Duration>,
     /// Multiplies every collector's deadline; above 1 for a slow connection to the host.
     pub patience: f64,
+    /// Time for reading definitions of very many tables; two thirds of it are pauses.
+    pub tables_within: Duration,
     /// Ends the look early; facts that were not read then carry that reason.
     pub cancellation: Cancellation,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { depth: Depth::Record, window: None, patience: 1.0, cancellation: Cancellation::default() }
+        Self {
+            depth: Depth::Record,
+            window: None,
+            patience: 1.0,
+            tables_within: Self::TABLES_WITHIN,
+            cancellation: Cancellation::default(),
+        }
     }
 }
 
 impl Options {
+    /// Time for reading definitions of very many tables, unless another is asked for.
+    pub const TABLES_WITHIN: Duration = Duration::from_secs(7);
+
     /// The options of an audit.
     pub fn audit() -> Self {
         Self { depth: Depth::Audit, window: Some(Duration::from_secs(1)), ..Self::default() }

@@ -154,6 +154,8 @@ pub struct ReadOnly<'a> {
     /// connection is closed.
     lost: Option<SqlError>,
     renewals: u32,
+    /// The number of tables, once it was asked for.
+    pub(crate) tables: Option<u64>,
     /// Statements that were sent.
     pub sent: u32,
 }
@@ -170,6 +172,7 @@ impl<'a> ReadOnly<'a> {
             dialect: None,
             lost: None,
             renewals: 0,
+            tables: None,
             sent: 0,
         }
     }

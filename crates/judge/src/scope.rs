@@ -80,13 +80,17 @@ fn of_tables(facts: &FactSet) -> Option<String> {
     let whole = |id: &str| facts.number(id).map(|n| n as u64);
     match &all.status {
         Status::Error { why } | Status::Denied { why } => {
-            Some(format!("Claims on tables, columns and indexes are unknown where nothing was found: {why}."))
+            let many = whole("schema.tables").is_some_and(|tables| tables > 5000);
+            let more = if many { " More time reads more of them: --tables-within 5min." } else { "" };
+            Some(format!(
+                "Claims on tables, columns and indexes are unknown where nothing was found: {why}.{more}"
+            ))
         }
         Status::Ok => {
             let (unread, tables) = (whole("schema.unread")?, whole("schema.tables")?);
             (unread > 0).then(|| {
                 format!(
-                    "{} of {tables} tables were read, the largest first; claims on tables judge these.",
+                    "{} of {tables} tables were read, the largest first; claims on tables judge these. More time reads more of them: --tables-within 5min.",
                     tables.saturating_sub(unread)
                 )
             })

@@ -9,14 +9,29 @@ use crate::sql::{ReadOnly, Row};
 const TABLES_COUNTED: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats";
 const FILES_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')";
 
-/// That there are no more than 5,000 tables. Servers without InnoDB's statistics list the names of all files for it.
+/// That there are no more than 5,000 tables.
 pub(super) fn few_tables(sql: &mut ReadOnly<'_>) -> Read<()> {
-    let statement = match sql.dialect().is_none_or(|dialect| dialect.is(&STATISTICS)) {
-        true => TABLES_COUNTED,
-        false => FILES_COUNTED,
+    few_enough(&tables(sql)?.into(), 5000)
+}
+
+/// About how many tables there are. InnoDB's statistics tell it at once, but know only tables that were opened since they are
+/// kept; where they tell of few, the server lists the names of its files or looks into its dictionary, and opens no table.
+pub(super) fn tables(sql: &mut ReadOnly<'_>) -> Read<u64> {
+    const MANY: u64 = 5000;
+    if let Some(known) = sql.tables {
+        return Ok(known);
+    }
+    let number = |sql: &mut ReadOnly<'_>, statement: &str| -> Read<u64> {
+        let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql"))?;
+        Ok(count(&rows)?.as_u64().unwrap_or(0))
     };
-    let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql"))?;
-    few_enough(&count(&rows)?, 5000)
+    let told = match sql.dialect().is_none_or(|dialect| dialect.is(&STATISTICS)) {
+        true => number(sql, TABLES_COUNTED)?,
+        false => 0,
+    };
+    let all = if told > MANY { told } else { told.max(number(sql, FILES_COUNTED)?) };
+    sql.tables = Some(all);
+    Ok(all)
 }
 
 /// That a number is no larger than what is asked for.

@@ -27,7 +27,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.error_log.KIND.count",
             "count",
-            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, event, long_undo, init_connect",
+            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, event, long_undo, init_connect, logging_off",
         ),
         fact(
             "server.error_log.KIND.last_age_s",
@@ -61,7 +61,7 @@ struct Kind {
 /// A connection for which there is no thread, as by a limit of processes, ends with a text of memory too (MariaDB).
 const NO_THREAD: &str = "Aborted connection";
 
-const KINDS: [Kind; 20] = [
+const KINDS: [Kind; 21] = [
     Kind { name: "crash", texts: &["got signal ", "got exception 0x"], errors_only: false },
     Kind { name: "recovery", texts: &["Starting crash recovery"], errors_only: false },
     Kind {
@@ -150,13 +150,14 @@ const KINDS: [Kind; 20] = [
     },
     Kind { name: "host_name", texts: &["could not be resolved", "Hostname '"], errors_only: false },
     Kind { name: "event", texts: &["Event Scheduler: ["], errors_only: true },
+    Kind { name: "logging_off", texts: &["Turning logging off for the"], errors_only: false },
     Kind { name: "init_connect", texts: &["init_connect command failed"], errors_only: false },
     Kind { name: "long_undo", texts: &["Difficult to find free blocks"], errors_only: false },
 ];
 
 /// MySQL keeps what it read of the log at its start, and what came since, in a ring in memory.
 const TABLE: [Wording; 1] = [(
-    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' OR DATA LIKE '%init_connect command failed%' ORDER BY LOGGED DESC LIMIT 5000",
+    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' OR DATA LIKE '%init_connect command failed%' OR DATA LIKE '%Turning logging off%' ORDER BY LOGGED DESC LIMIT 5000",
     &[mysql(80_022..)],
 )];
 
@@ -205,12 +206,20 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
 /// The end of the log's file, and whether it is the whole.
 fn of_file(context: &Context) -> Read<(String, String, bool)> {
     let log = context.variable("log_error").unwrap_or("stderr");
-    if log == "stderr" {
-        return Err(Missing::Absent(
-            "the error log goes to standard error, as to the journal of systemd: journalctl -u mariadb (or mysql)".to_owned(),
-        ));
-    }
     let server = context.server.as_ref().map_err(Clone::clone)?;
+    if ["stderr", ""].contains(&log) {
+        let to = context.source.link(&server.file("fd/2")).unwrap_or_default();
+        // A file that a shell or a service manager gave the server as its standard error is a log as any other.
+        if !to.starts_with('/') || to.starts_with("/dev/") || to.ends_with(" (deleted)") {
+            return Err(Missing::Absent(match to.as_str() {
+                "/dev/null" => "the error log goes to standard error, which is /dev/null: nothing keeps it".to_owned(),
+                _ => "the error log goes to standard error, as to the journal of systemd: journalctl -u mariadb (or mysql)".to_owned(),
+            }));
+        }
+        let seen = format!("{}{to}", mounts::view(&context.source, server)?);
+        let (text, whole) = context.source.end_of(&seen, TAIL)?;
+        return Ok((to, text, whole));
+    }
     let path = match (log.strip_prefix('/'), context.variable("datadir")) {
         (Some(_), _) => log.to_owned(),
         (None, Some(datadir)) => {

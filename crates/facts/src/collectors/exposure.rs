@@ -23,7 +23,12 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.exposure.writable",
             "",
-            "plugin_dir, init_file, the folders of socket and pid file, keys, files of the system tablespace and the error log where every user of the host may write to them: file, mode",
+            "plugin_dir, init_file, the folders of socket and pid file, keys, files of the system tablespace, the error log, and folders of schemas with some files of tables, where every user of the host may write to them: file, mode",
+        ),
+        fact(
+            "server.exposure.standard_error",
+            "",
+            "where the server's standard error goes: a file, a pipe or a socket",
         ),
         fact(
             "server.exposure.deleted_open",
@@ -41,6 +46,13 @@ const ENTER: u32 = 0o001;
 
 /// Open files that are looked at.
 const MOST_OPEN: usize = 20_000;
+
+/// Folders of schemas that are looked at, and files in each.
+const MOST_FOLDERS: usize = 200;
+const FILES_EACH: usize = 10;
+
+/// Files that are named at most.
+const LISTED: usize = 20;
 
 /// Size from which a deleted file other than a log is told, in bytes: servers delete temporary files while they use them.
 const LARGE: u64 = 64 << 20;
@@ -68,18 +80,52 @@ fn run(context: &Context, readings: &Readings) {
     let folder_of = |path: String| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     let places = ["socket", "pid_file"].iter().filter_map(|name| context.variable(name)).map(within);
     let places = places.filter_map(folder_of).filter(|folder| *folder != datadir);
+    let of_tables = of_tables(&place, &datadir);
     let log = context.variable("log_error").filter(|log| !["", "stderr"].contains(log)).map(within);
-    let mut all: Vec<String> = named.chain(places).chain(private).chain(log).collect();
+    let mut all: Vec<String> = named.chain(places).chain(private).chain(log).chain(of_tables).collect();
     let mut seen = std::collections::BTreeSet::new();
     all.retain(|path| seen.insert(path.clone()));
     let all = all.into_iter();
-    let writable = all.filter_map(|path| place.open_to_all(&path, WRITE)).collect::<Vec<Value>>();
+    let writable = all.filter_map(|path| place.open_to_all(&path, WRITE)).take(LISTED);
+    let writable = writable.collect::<Vec<Value>>();
     readings.put("server.exposure.writable", datadir.clone(), Ok(writable));
     let logs = ["general_log_file", "slow_query_log_file", "log_error"];
     let logs: Vec<String> = logs.iter().filter_map(|name| context.variable(name)).map(within).collect();
+    readings.put(
+        "server.exposure.standard_error",
+        server.file("fd/2"),
+        context.source.link(&server.file("fd/2")),
+    );
     let folder = server.file("fd");
     let deleted = deleted(&context.source, &folder, &logs, context.variable("tmpdir").unwrap_or("/tmp"));
     readings.put("server.exposure.deleted_open", folder, deleted);
+}
+
+/// Folders of schemas, and some files in each; none where others may not enter the data directory.
+fn of_tables(place: &Place<'_>, datadir: &str) -> Vec<String> {
+    let may_enter = |path: &str| {
+        place.source.stat(&format!("{}{path}", place.view)).is_ok_and(|found| found.mode & ENTER != 0)
+    };
+    if !may_enter(datadir) {
+        return vec![];
+    }
+    let list = |folder: &str| place.source.list(&format!("{}{folder}", place.view)).unwrap_or_default();
+    let mut all = Vec::new();
+    for folder in list(datadir).into_iter().filter(|name| !name.contains('.')).take(MOST_FOLDERS) {
+        let folder = format!("{datadir}/{folder}");
+        if may_enter(&folder) {
+            let of_table = |name: &String| name.contains('.');
+            all.extend(
+                list(&folder)
+                    .iter()
+                    .filter(|n| of_table(n))
+                    .take(FILES_EACH)
+                    .map(|name| format!("{folder}/{name}")),
+            );
+        }
+        all.push(folder);
+    }
+    all
 }
 
 /// Private keys, by the server's variables and by the names that servers give them, the system tablespace, and what replication keeps.

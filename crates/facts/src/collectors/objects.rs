@@ -198,10 +198,10 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         put_count(sql, id, statement, readings);
     }
     checks(sql, readings);
+    name_as_password(sql, readings);
     events(sql, readings);
     default_differs(sql, readings);
     partitions(sql, readings);
-    name_as_password(sql, readings);
     let of_triggers = triggers::read(context, sql, readings);
     let of_views = views::read(context, sql, readings);
     definers(sql, of_triggers.into_iter().take(20).chain(of_views).collect(), readings);

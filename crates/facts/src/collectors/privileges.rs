@@ -1,7 +1,7 @@
 //! Privileges that come by a roundabout way (roles, proxies, dynamic privileges, patterns), and accounts whose password or
 //! role does not do what it seems to do. Names only.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
@@ -63,6 +63,21 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "accounts that may grant their privileges on one schema to others: account, schema",
         ),
+        fact(
+            "server.grants.wide_patterns",
+            "",
+            "grants whose _ stands for any character and which match two schemas or more: account, pattern, number of schemas",
+        ),
+        fact(
+            "server.grants.parts_of_super",
+            "",
+            "accounts beside root without SUPER and CREATE USER that have parts of SUPER which change how the server replicates, who may connect or what is read-only: account, privileges",
+        ),
+        fact(
+            "server.passwords.ending",
+            "",
+            "accounts whose password ends by its age within 14 days, or has ended: account, left_s",
+        ),
         fact("server.grants.gone_schemas", "", "grants on a schema that is not there: account, schema"),
         fact(
             "server.grants.unused_roles",
@@ -102,7 +117,7 @@ const ROLE_ADMINS: [Wording; 2] = [
 /// The servers give root, and MariaDB the user of the system that it runs as, the right to act for everybody (the empty
 /// name). Who may do everything, and grant it, gains nothing by acting for others.
 const PROXIES: [Wording; 1] = [(
-    "SELECT CONCAT(p.User, '@', p.Host, ' as ', IF(LENGTH(p.Proxied_user) = 0, 'everybody', CONCAT(p.Proxied_user, '@', p.Proxied_host))) FROM mysql.proxies_priv p LEFT JOIN mysql.user u ON u.User = p.Proxied_user AND u.Host = p.Proxied_host LEFT JOIN mysql.user o ON o.User = p.User AND o.Host = p.Host WHERE p.User <> 'root' AND NOT COALESCE(o.Super_priv = 'Y' AND o.Grant_priv = 'Y', FALSE) AND (p.Proxied_user IN ('', 'root') OR u.Super_priv = 'Y' OR u.Create_user_priv = 'Y') ORDER BY 1 LIMIT 20",
+    "SELECT CONCAT(p.User, '@', p.Host, ' as ', IF(LENGTH(p.Proxied_user) = 0, 'everybody', CONCAT(p.Proxied_user, '@', p.Proxied_host))) FROM mysql.proxies_priv p LEFT JOIN mysql.user u ON u.User = p.Proxied_user AND u.Host = p.Proxied_host LEFT JOIN mysql.user o ON o.User = p.User AND o.Host = p.Host WHERE p.User <> 'root' AND o.User IS NOT NULL AND NOT COALESCE(o.Super_priv = 'Y' AND o.Grant_priv = 'Y', FALSE) AND (p.Proxied_user IN ('', 'root') OR u.Super_priv = 'Y' OR u.Create_user_priv = 'Y') ORDER BY 1 LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 const DYNAMIC: [Wording; 1] = [(
@@ -178,6 +193,33 @@ const SAME_NAME: [Wording; 1] = [(
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 /// A locked account is a role, or one of the server's own.
+/// Grants whose pattern matches two schemas or more by a _ that stands for any character.
+const WIDE: [Wording; 1] = [(
+    "SELECT CONCAT(d.User, '@', d.Host, ' on ', REPLACE(d.Db, CHAR(92), ''), ' (', COUNT(*), ' schemas)') FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE d.Db WHERE REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') GROUP BY d.User, d.Host, d.Db HAVING COUNT(*) > 1 ORDER BY 1 LIMIT 20",
+    &[mysql(50_507..), mariadb(50_200..)],
+)];
+/// Parts of SUPER that a program has no need of, of accounts that have not all of it.
+const PARTS_OF_SUPER: [Wording; 2] = [
+    (
+        "SELECT CONCAT(g.USER, '@', g.HOST, ': ', GROUP_CONCAT(g.PRIV ORDER BY g.PRIV SEPARATOR ', ')) FROM mysql.global_grants g JOIN mysql.user u ON u.User = g.USER AND u.Host = g.HOST WHERE u.account_locked = 'N' AND u.Super_priv = 'N' AND g.PRIV IN ('CONNECTION_ADMIN', 'REPLICATION_SLAVE_ADMIN', 'BINLOG_ADMIN', 'GROUP_REPLICATION_ADMIN', 'PERSIST_RO_VARIABLES_ADMIN', 'ENCRYPTION_KEY_ADMIN', 'TABLE_ENCRYPTION_ADMIN', 'INNODB_REDO_LOG_ENABLE') AND g.USER NOT IN ('root', 'mysql.sys', 'mysql.session', 'mysql.infoschema') GROUP BY g.USER, g.HOST ORDER BY 1 LIMIT 20",
+        &[mysql(80_000..)],
+    ),
+    (
+        "SELECT CONCAT(REPLACE(GRANTEE, '''', ''), ': ', GROUP_CONCAT(PRIVILEGE_TYPE ORDER BY PRIVILEGE_TYPE SEPARATOR ', ')) FROM information_schema.USER_PRIVILEGES p WHERE PRIVILEGE_TYPE IN ('READ_ONLY ADMIN', 'CONNECTION ADMIN', 'REPLICATION SLAVE ADMIN', 'REPLICATION MASTER ADMIN', 'BINLOG ADMIN', 'BINLOG REPLAY', 'SET USER', 'FEDERATED ADMIN') AND GRANTEE NOT LIKE '''root''@%' AND GRANTEE NOT LIKE '''mariadb.sys''@%' AND GRANTEE NOT IN (SELECT GRANTEE FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE IN ('SUPER', 'CREATE USER')) GROUP BY GRANTEE ORDER BY 1 LIMIT 20",
+        &[mariadb(100_502..)],
+    ),
+];
+/// Passwords that end by their age within 14 days; negative where they have ended.
+const ENDING: [Wording; 2] = [
+    (
+        "SELECT CONCAT(User, '@', Host), CAST(JSON_VALUE(Priv, '$.password_last_changed') + 86400 * IF(COALESCE(JSON_VALUE(Priv, '$.password_lifetime'), -1) < 0, @@GLOBAL.default_password_lifetime, JSON_VALUE(Priv, '$.password_lifetime')) - UNIX_TIMESTAMP() AS SIGNED) AS left_s FROM mysql.global_priv WHERE JSON_VALUE(Priv, '$.password_last_changed') > 0 AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') IN ('0', 'false') AND IF(COALESCE(JSON_VALUE(Priv, '$.password_lifetime'), -1) < 0, @@GLOBAL.default_password_lifetime, JSON_VALUE(Priv, '$.password_lifetime')) > 0 HAVING left_s < 14 * 86400 ORDER BY left_s LIMIT 20",
+        &[mariadb(100_403..)],
+    ),
+    (
+        "SELECT CONCAT(User, '@', Host), TIMESTAMPDIFF(SECOND, NOW(), password_last_changed + INTERVAL COALESCE(password_lifetime, @@GLOBAL.default_password_lifetime) DAY) AS left_s FROM mysql.user WHERE account_locked = 'N' AND password_expired = 'N' AND authentication_string <> '' AND COALESCE(password_lifetime, @@GLOBAL.default_password_lifetime) > 0 HAVING left_s < 14 * 86400 ORDER BY left_s LIMIT 20",
+        &[mysql(50_706..)],
+    ),
+];
 const EXPIRED: [Wording; 2] = [
     (
         "SELECT CONCAT(User, '@', Host) FROM mysql.global_priv WHERE JSON_VALUE(Priv, '$.password_last_changed') = '0' AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') IN ('0', 'false') AND User <> 'mariadb.sys' ORDER BY 1 LIMIT 20",
@@ -210,6 +252,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         ("server.grants.roles_that_log_in", &ROLES_THAT_LOG_IN[..]),
         ("server.grants.idle_roles", &IDLE_ROLES[..]),
         ("server.grants.patterns", &PATTERNS[..]),
+        ("server.grants.wide_patterns", &WIDE[..]),
+        ("server.grants.parts_of_super", &PARTS_OF_SUPER[..]),
         ("server.grants.of_all", &OF_ALL[..]),
         ("server.grants.to_public", &TO_PUBLIC[..]),
         ("server.grants.hands_on", &HANDS_ON[..]),
@@ -226,6 +270,15 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
             .map_err(|e| e.missing("SELECT on schema mysql"));
         readings.put(id, "the tables of accounts", names);
     }
+    let (statement, table) = first_of(sql, &ENDING);
+    let ending = table.map_err(|e| e.missing("SELECT on schema mysql")).map(|table| {
+        let one = |row: crate::sql::Row| {
+            let [account, left] = <[Option<String>; 2]>::try_from(row).ok()?;
+            Some(json!({"account": account?, "left_s": left?.parse::<i64>().ok()?.max(0)}))
+        };
+        table.rows.into_iter().filter_map(one).collect::<Vec<Value>>()
+    });
+    readings.put("server.passwords.ending", statement, ending);
     let (statement, table) = first_of(sql, &THAT_LOCK);
     let locks =
         table.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|t| super::counted::count(&t.rows));
@@ -276,6 +329,9 @@ mod tests {
             &SECOND,
             &IN_COMMENTS,
             &THAT_LOCK,
+            &WIDE,
+            &PARTS_OF_SUPER,
+            &ENDING,
         ];
         for (statement, _) in all.into_iter().chain(more).flatten() {
             assert!(only_reads(statement), "{statement}");

@@ -158,8 +158,8 @@ const ONE_VALUE: [Wording; 1] = [(
 
 /// Servers with a dictionary read no file for it.
 const ZERO_DATES: [Wording; 1] = [(
-    "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, '.', COLUMN_NAME) FROM information_schema.COLUMNS WHERE COLUMN_DEFAULT LIKE '0000-00-00%' AND DATA_TYPE IN ('date', 'datetime', 'timestamp') AND TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') ORDER BY TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME LIMIT 20",
-    &[mysql(80_003..)],
+    "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, '.', COLUMN_NAME) FROM information_schema.COLUMNS WHERE TRIM(LEADING '''' FROM COLUMN_DEFAULT) LIKE '0000-00-00%' AND DATA_TYPE IN ('date', 'datetime', 'timestamp') AND TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') ORDER BY TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME LIMIT 20",
+    &[mysql(50_500..), mariadb(50_200..)],
 )];
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {

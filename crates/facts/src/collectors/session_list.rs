@@ -88,6 +88,26 @@ pub(super) fn running_long(rows: &[Row]) -> Vec<Value> {
     named(rows, "runs_s", |row, time_s| is_statement(row) && time_s >= LONG_RUN_S)
 }
 
+/// The names of the locks that sessions ask for in GET_LOCK(), as far as their statements show them; five at most.
+pub(super) fn user_locks(rows: &[Row]) -> Vec<String> {
+    let name = |row: &Row| {
+        let statement = text(row, 7);
+        let start = statement.to_ascii_lowercase().find("get_lock(")? + "get_lock(".len();
+        let rest = statement.get(start..)?.trim_start();
+        let quote = rest.chars().next().filter(|c| ['\'', '"'].contains(c))?;
+        let name = rest[1..].split(quote).next()?;
+        // A list of sessions shows the first 100 characters: without the second quote the name goes on.
+        let is_whole = rest.len() > name.len() + 1;
+        (is_whole && !name.is_empty()).then(|| name.to_owned())
+    };
+    let mut names: Vec<String> =
+        rows.iter().filter(|row| text(row, 6) == USER_WAIT).filter_map(name).collect();
+    names.sort();
+    names.dedup();
+    names.truncate(5);
+    names
+}
+
 /// Sessions of a kind, which their time tells too, with their statements; five at most, the longest times first.
 fn named(rows: &[Row], time: &str, is: impl Fn(&Row, i64) -> bool) -> Vec<Value> {
     let mut found: Vec<(i64, Value)> = rows
@@ -180,6 +200,22 @@ fn without_texts(statement: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_names_of_locks_are_those_of_sessions_that_wait() {
+        let row = |state: &str, statement: &str| -> Row {
+            ["1", "app", "h", "d", "Query", "70", state, statement].map(|cell| Some(cell.to_owned())).to_vec()
+        };
+        let rows = [
+            row("User lock", "SELECT GET_LOCK('cron_invoice', 600)"),
+            row("User lock", "select get_lock( \"b\",1)"),
+            row("User lock", "SELECT GET_LOCK('cron_invoice', 600)"),
+            row("User lock", "SELECT GET_LOCK('a name that is cut"),
+            row("User lock", "SELECT GET_LOCK(@n, 600)"),
+            row("executing", "SELECT GET_LOCK('other', 1)"),
+        ];
+        assert_eq!(user_locks(&rows), ["b", "cron_invoice"]);
+    }
 
     #[test]
     fn the_list_of_sessions_gives_the_figures() {

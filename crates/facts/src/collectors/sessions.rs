@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::replication;
 use crate::collectors::server::typed;
-use crate::collectors::session_list::{LIST, running_long, summed, waiting};
+use crate::collectors::session_list::{LIST, running_long, summed, user_locks, waiting};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::secrets;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row};
+use crate::sql::{ReadOnly, Row, quoted};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// Sessions, replication, accounts, plugins, origins.
@@ -82,6 +82,11 @@ pub static COLLECTOR: Collector = Collector {
             "sessions that have waited ten minutes or more for their client",
         ),
         fact("server.sessions.user_lock_waits", "count", "sessions that wait in GET_LOCK()"),
+        fact(
+            "server.sessions.user_locks",
+            "",
+            "the locks that they wait for, as far as their statements show the names: lock, session (that holds it); 5 at most",
+        ),
         fact(
             "server.sessions.user_lock_wait_longest_s",
             "s",
@@ -265,6 +270,8 @@ fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put("server.sessions.metadata_waiting", LIST, longest);
     let running = rows.as_ref().map(|rows| running_long(rows)).map_err(Clone::clone);
     readings.put("server.sessions.running_long", LIST, running);
+    let locks = rows.as_ref().map(|rows| held(sql, user_locks(rows))).map_err(Clone::clone);
+    readings.put("server.sessions.user_locks", LIST, locks);
     let row = rows.map(|rows| summed(&rows));
     let ids = [
         "total",
@@ -286,6 +293,16 @@ fn sessions(sql: &mut ReadOnly<'_>, readings: &Readings) {
     for (place, id) in ids.iter().enumerate() {
         readings.put(&format!("server.sessions.{id}"), LIST, count(&row, place));
     }
+}
+
+/// The sessions that hold locks of GET_LOCK().
+fn held(sql: &mut ReadOnly<'_>, locks: Vec<String>) -> Vec<Value> {
+    let holder = |lock: String| {
+        let rows = sql.rows(&format!("SELECT IS_USED_LOCK({})", quoted(&lock)?)).ok()?;
+        let session = rows.into_iter().flatten().next().flatten()?.parse::<u64>().ok()?;
+        Some(json!({"lock": lock, "session": session}))
+    };
+    locks.into_iter().filter_map(holder).collect()
 }
 
 fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {

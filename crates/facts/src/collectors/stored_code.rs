@@ -30,7 +30,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.routines.any_statement",
             "",
-            "stored procedures that run as root and prepare statements that they put together; 20 at most",
+            "stored procedures that run as root or another administrator and prepare statements that they put together; 20 at most",
         ),
         fact(
             "server.routines.any_statement_by",
@@ -53,11 +53,14 @@ struct Code {
     schema: String,
     name: String,
     words: Vec<String>,
-    /// Whether it runs with the privileges of root.
-    as_root: bool,
+    /// The account whose privileges it runs with, where these are its definer's.
+    runs_as: Option<String>,
     /// Whether the sql_mode that it was made with, and runs with, is not strict.
     lax: bool,
 }
+
+/// Accounts that may do all, or change accounts.
+const ADMINISTRATORS: &str = "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE Super_priv = 'Y' OR Create_user_priv = 'Y' LIMIT 1000";
 
 impl Code {
     fn of(row: Row) -> Option<Self> {
@@ -65,9 +68,16 @@ impl Code {
         let (schema, name, text) = (cells.next()??, cells.next()??, cells.next()??);
         let security = cells.next().flatten().unwrap_or_default();
         let definer = cells.next().flatten().unwrap_or_default();
-        let as_root = security.eq_ignore_ascii_case("DEFINER") && definer.starts_with("root@");
+        let runs_as = security.eq_ignore_ascii_case("DEFINER").then_some(definer);
         let lax = cells.next().flatten().is_some_and(|mode| !mode.contains("STRICT_"));
-        Some(Self { schema, name, words: words(&text), as_root, lax })
+        Some(Self { schema, name, words: words(&text), runs_as, lax })
+    }
+
+    /// Whether it runs with the privileges of root or of another administrator.
+    fn runs_as_one_of(&self, administrators: &[String]) -> bool {
+        self.runs_as
+            .as_ref()
+            .is_some_and(|account| account.starts_with("root@") || administrators.contains(account))
     }
 
     /// Whether it prepares a statement from something else than a fixed text. MariaDB takes any expression there.
@@ -83,10 +93,12 @@ impl Code {
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let routines = read(sql, ROUTINES, "SELECT on the routines (SHOW_ROUTINE)");
+    let administrators: Vec<String> =
+        sql.rows(ADMINISTRATORS).unwrap_or_default().into_iter().flatten().flatten().collect();
     let few = if sql.has_dictionary() { Ok(()) } else { few_tables(sql) };
     let triggers = few.and_then(|()| read(sql, TRIGGERS, "TRIGGER"));
     let any = routines.as_ref().map_err(Clone::clone).map(|routines| {
-        let found = routines.iter().filter(|code| code.as_root && code.prepares());
+        let found = routines.iter().filter(|code| code.runs_as_one_of(&administrators) && code.prepares());
         found
             .map(|code| Value::from(format!("{}.{}", code.schema, code.name)))
             .take(20)
@@ -347,7 +359,7 @@ mod tests {
             schema: "d".into(),
             name: "p".into(),
             words: words(text),
-            as_root: true,
+            runs_as: Some("root@localhost".into()),
             lax: false,
         };
         assert!(code("BEGIN SET @s = q; PREPARE st FROM @s; EXECUTE st; END").prepares());

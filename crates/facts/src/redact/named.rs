@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 115] = [
+pub(super) const NAMED: [FactInfo; 120] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -86,6 +86,11 @@ pub(super) const NAMED: [FactInfo; 115] = [
     fact("server.error_log.source", "", ""),
     fact("server.error_log.KIND.last_line", "", ""),
     fact("server.error_log.repeated", "", ""),
+    fact("server.sessions.user_locks", "", ""),
+    fact("server.grants.wide_patterns", "", ""),
+    fact("server.grants.parts_of_super", "", ""),
+    fact("server.passwords.ending", "", ""),
+    fact("server.exposure.standard_error", "", ""),
     fact("server.lock_waits.blockers", "", ""),
     fact("server.metadata_locks.KIND", "", ""),
     fact("server.replication_stopped", "", ""),

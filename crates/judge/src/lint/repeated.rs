@@ -24,6 +24,10 @@ impl Linter<'_> {
             if before.is_empty() {
                 continue;
             }
+            // What `mydyno audit --fix` wrote is to override the lines before it.
+            if last.written.by_fix {
+                continue;
+            }
             let values: Vec<String> =
                 all.iter().map(|known| self.canonical(name, known.value.as_deref())).collect();
             let differ =
@@ -94,6 +98,7 @@ impl Linter<'_> {
             let asked = known.value.as_deref().unwrap_or("1");
             let Some(differs) = runtime::differs(&on.seen, self.rules, asked, &now) else { continue };
             let name = &known.name;
+            let slight = differs.slight || self.is_rounded_to_a_chunk(name, asked, &now);
             let origin = self.facts.value(&format!("server.origin.{name}"));
             let origin = origin.and_then(|origin| origin.get("source")?.as_str()).unwrap_or_default();
             // A deprecated option that only a start could bring into force is mostly one that the release ignores:
@@ -105,7 +110,7 @@ impl Linter<'_> {
             let by = match origin {
                 "dynamic" | "sql" => "it was set while the server ran",
                 "auto" if !for_files => "the server chose it",
-                _ if differs.slight => "the server rounded it",
+                _ if slight => "the server rounded it",
                 _ if for_files => {
                     "the server lowered it at its start, because the limit of open files allows no more; a restart alone changes nothing"
                 }
@@ -127,10 +132,21 @@ impl Linter<'_> {
                 .remedy(remedy);
             self.report.add(
                 "option-not-in-force",
-                if differs.slight { Severity::Info } else { Severity::Medium },
+                if slight { Severity::Info } else { Severity::Medium },
                 problem,
             );
         }
+    }
+
+    /// Whether the buffer pool is only as much larger than asked for as its chunks make it: one for each instance.
+    fn is_rounded_to_a_chunk(&self, name: &str, asked: &str, now: &str) -> bool {
+        let number = |text: &str| whole(self.rules, text).ok();
+        let of = |name: &str| runtime::value_of(self.facts, name).as_deref().and_then(number);
+        let chunk = of("innodb_buffer_pool_chunk_size").filter(|chunk| *chunk > 0);
+        let step = chunk.map(|chunk| chunk * of("innodb_buffer_pool_instances").unwrap_or(1).max(1));
+        let rounded = number(now).zip(number(asked)).zip(step);
+        name == "innodb_buffer_pool_size"
+            && rounded.is_some_and(|((now, asked), step)| now >= asked && now - asked < step)
     }
 
     fn is_off(&self, variable: &str) -> bool {
@@ -147,7 +163,8 @@ impl Linter<'_> {
             "table_open_cache" => {
                 number(asked).zip(of("max_connections")).map(|(tables, sessions)| 2 * tables + sessions)
             }
-            "max_connections" => number(asked),
+            // Beside a file for each session the server keeps ten, and two for each of the 400 tables that it opens at least.
+            "max_connections" => number(asked).map(|sessions| sessions + 10 + 2 * 400),
             _ => return false,
         };
         let told = self.facts.number("server.error_log.file_limit.count").is_some_and(|count| count > 0.0);
@@ -160,11 +177,8 @@ impl Linter<'_> {
 const BY_PROCESS: [&str; 1] = ["open_files_limit"];
 
 /// Whether each line is in a different file, so that later files override earlier ones, which is the purpose of
-/// fragments, or the last one is of `mydyno audit --fix`.
+/// fragments.
 fn overrides(all: &[&Known<'_>]) -> bool {
-    if all.last().is_some_and(|last| last.written.by_fix) {
-        return true;
-    }
     let mut files: Vec<&str> = Vec::new();
     for known in all {
         match &known.written.place {

@@ -53,7 +53,9 @@ pub fn terminal(findings: &Findings, page: Page<'_>) -> String {
     let mut out = Writer { out: String::new(), page: Page { width: page.width.max(NARROWEST), ..page } };
     out.head(findings);
     if let Details::Of(claims) = page.details {
-        for finding in findings.findings.iter().filter(|f| claims.contains(&f.claim)) {
+        let is =
+            |f: &&Finding| claims.iter().any(|id| f.claim == *id || f.claim.starts_with(&format!("{id}/")));
+        for finding in findings.findings.iter().filter(is) {
             out.detailed(finding);
         }
         return out.out;

@@ -35,7 +35,7 @@ pub fn look(plan: &AuditPlan<'_>, stop: &Cancel, watch: &mut Watch<'_>) -> Resul
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             let mut remote = Remote::new(host)?;
             remote.cancellation = cancellation;
-            remote.limit += options.window.unwrap_or_default();
+            remote.limit += options.window.unwrap_or_default() + options.tables_within;
             remote.facts(&args)?
         }
         FactSource::Bundle(path) => mydyno_facts::bundle::load(path)?,

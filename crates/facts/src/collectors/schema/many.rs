@@ -3,13 +3,13 @@
 //! Engine, options, columns and indexes stand in the definition of a table: servers before MySQL 8.0, and MariaDB, read one small
 //! file for each and leave the table closed; later ones look into their dictionary.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::census::{Census, Part};
 use super::rows::{OURS, text, whole};
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, SqlError, quoted};
+use crate::sql::{ReadOnly, Row, SqlError, quoted};
 use crate::table_files::Listing;
 use crate::wording::mysql;
 
@@ -25,6 +25,9 @@ const AT_ONCE: u64 = 250;
 
 /// Tables that one statement describes by their names where there are more: some 0.5 ms for each, however many there are.
 const NAMED_AT_ONCE: usize = 25;
+
+/// Names that one statement lists where InnoDB's statistics do not know them: the server lists all files of the schema for each.
+const LISTED_AT_ONCE: u64 = 20_000;
 
 /// Tables below which a piece whose answer is too large is not cut again.
 const SMALLEST: u64 = 16;
@@ -76,17 +79,20 @@ pub fn definitions(sql: &mut ReadOnly<'_>, files: &Listing, until: Instant, cens
     sql.at_most(Some(LONGEST));
     sql.rest(RESTS);
     census.part = Part::Definition;
-    let schemas = schemas(sql).unwrap_or_default();
+    let all = schemas(sql).unwrap_or_default();
+    let schemas: Vec<(String, u64)> = all.iter().map(|(schema, of)| (schema.clone(), of.tables)).collect();
     let now = Instant::now();
     let first = now + until.saturating_duration_since(now).mul_f64(UNLIKE_OTHERS);
     census.engines_known = unlike_others(sql, &schemas, files, first, census);
     let has_dictionary = sql.has_dictionary();
-    for (schema, tables) in schemas {
+    for (schema, Counted { tables, in_statistics }) in all {
         if Instant::now() >= until {
             break;
         }
-        if !has_dictionary && tables > AT_ONCE {
-            by_names(sql, &schema, until, census);
+        // Tables that the statistics do not know may be of another engine, or have not been opened since these are kept.
+        let are_known = in_statistics * 20 >= tables * 19;
+        if !has_dictionary && tables > AT_ONCE || !are_known && tables > PIECE {
+            by_names(sql, &schema, are_known, until, census);
         } else {
             by_ranges(sql, &schema, tables, until, census);
         }
@@ -97,14 +103,22 @@ pub fn definitions(sql: &mut ReadOnly<'_>, files: &Listing, until: Instant, cens
     sql.rest(1);
 }
 
-/// Reads the tables of a schema by their names, which InnoDB's statistics tell, a few in a statement.
-fn by_names(sql: &mut ReadOnly<'_>, schema: &str, until: Instant, census: &mut Census) {
+/// Reads the tables of a schema by their names, a few in a statement. InnoDB's statistics tell the names where they know the tables,
+/// else the server lists all of the schema for each page of them.
+fn by_names(sql: &mut ReadOnly<'_>, schema: &str, are_known: bool, until: Instant, census: &mut Census) {
     let Some(in_schema) = quoted(schema) else { return };
+    let page = if are_known { PIECE } else { LISTED_AT_ONCE };
     let mut behind = String::new();
     loop {
-        let statement = format!(
-            "SELECT table_name FROM mysql.innodb_table_stats WHERE database_name = {in_schema}{behind} ORDER BY table_name LIMIT {PIECE}"
-        );
+        let statement = if are_known {
+            format!(
+                "SELECT table_name FROM mysql.innodb_table_stats WHERE database_name = {in_schema}{behind} ORDER BY table_name LIMIT {page}"
+            )
+        } else {
+            format!(
+                "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {in_schema}{behind} ORDER BY TABLE_NAME LIMIT {page}"
+            )
+        };
         let names: Vec<String> =
             sql.rows(&statement).unwrap_or_default().into_iter().flatten().flatten().collect();
         // Each partition has a line of its own.
@@ -116,7 +130,7 @@ fn by_names(sql: &mut ReadOnly<'_>, schema: &str, until: Instant, census: &mut C
                 return;
             }
         }
-        match names.last().and_then(|last| quoted(last)).filter(|_| names.len() as u64 >= PIECE) {
+        match names.last().and_then(|last| quoted(last)).filter(|_| names.len() as u64 >= page) {
             Some(last) => behind = format!(" AND table_name > {last}"),
             None => return,
         }
@@ -222,23 +236,32 @@ fn nth(sql: &mut ReadOnly<'_>, range: Range<'_>, place: u64) -> Option<String> {
     sql.rows(&statement).ok()?.into_iter().next()?.into_iter().next()?
 }
 
-/// All schemas of users with the number of their InnoDB tables, the largest first.
-fn schemas(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, u64)>> {
+/// Tables of a schema.
+struct Counted {
+    tables: u64,
+    /// Those that InnoDB's statistics know.
+    in_statistics: u64,
+}
+
+/// All schemas of users with the number of their tables, the largest first, those behind that have no table of InnoDB.
+fn schemas(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, Counted)>> {
     let privilege = |e: SqlError| -> Missing { e.missing("SELECT on mysql.innodb_table_stats") };
     let counted = format!(
         "SELECT database_name, COUNT(*) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} GROUP BY database_name ORDER BY SUM(clustered_index_size + sum_of_other_index_sizes) DESC LIMIT 20000"
     );
-    let rows = sql.rows(&counted).map_err(privilege)?;
-    let mut found: Vec<(String, u64)> =
-        rows.iter().map(|row| (text(row, 0).to_owned(), whole(row, 1).unwrap_or(0))).collect();
+    let number = |row: &Row| (text(row, 0).to_owned(), whole(row, 1).unwrap_or(0));
+    let known: Vec<(String, u64)> = sql.rows(&counted).map_err(privilege)?.iter().map(number).collect();
+    // Servers without a dictionary list the files of each folder for it, and open none.
     let all = format!(
-        "SELECT SCHEMA_NAME, 0 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN {OURS} LIMIT 20000"
+        "SELECT TABLE_SCHEMA, COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN {OURS} GROUP BY TABLE_SCHEMA LIMIT 20000"
     );
-    let known: BTreeSet<String> = found.iter().map(|(schema, _)| schema.clone()).collect();
-    let rows = sql.rows(&all).map_err(privilege)?;
-    found.extend(
-        rows.iter().map(|row| (text(row, 0).to_owned(), 0)).filter(|(name, _)| !known.contains(name)),
-    );
+    let mut all: BTreeMap<String, u64> = sql.rows(&all).map_err(privilege)?.iter().map(number).collect();
+    let mut found: Vec<(String, Counted)> = Vec::with_capacity(all.len());
+    for (schema, in_statistics) in known {
+        let tables = all.remove(&schema).unwrap_or(0).max(in_statistics);
+        found.push((schema, Counted { tables, in_statistics }));
+    }
+    found.extend(all.into_iter().map(|(schema, tables)| (schema, Counted { tables, in_statistics: 0 })));
     Ok(found)
 }
 
@@ -254,8 +277,12 @@ mod tests {
             self.0.push(sql.to_owned());
             let row = |cells: &[&str]| cells.iter().map(|cell| Some((*cell).to_owned())).collect();
             let rows = match sql {
-                sql if sql.contains("GROUP BY") => vec![row(&["large", "2500"]), row(&["small", "3"])],
-                sql if sql.contains("SCHEMATA") => vec![row(&["small", "0"]), row(&["other", "0"])],
+                sql if sql.contains("GROUP BY database_name") => {
+                    vec![row(&["large", "2500"]), row(&["small", "3"])]
+                }
+                sql if sql.contains("GROUP BY TABLE_SCHEMA") => {
+                    vec![row(&["small", "3"]), row(&["other", "1"]), row(&["large", "2500"])]
+                }
                 sql if sql.contains("OFFSET 999") && !sql.contains("t2000") => {
                     vec![row(&[if sql.contains("t1000") { "t2000" } else { "t1000" }])]
                 }

@@ -259,9 +259,6 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
-/// How long definitions are read where there are many tables. Two thirds of it are pauses.
-const DEFINING: Duration = Duration::from_secs(7);
-
 /// How long the dictionary of InnoDB's open tables may take; it waits for tables behind a metadata lock.
 const DICTIONARY: Duration = Duration::from_millis(500);
 
@@ -289,9 +286,15 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
             return readings.rest_is("information_schema.TABLES", &missing);
         }
     };
-    let Names { count, mut chosen, of_innodb } = names;
+    let Names { count, mut chosen, of_innodb, in_statistics } = names;
     let many = count > COUNTED;
-    let sums = if many { sums } else { by_files(sql, sums) };
+    let sums = match many {
+        false => by_files(sql, sums),
+        true if in_statistics * 2 < count => {
+            Err(Missing::Error(format!("InnoDB's statistics know {in_statistics} of {count} tables")))
+        }
+        true => sums,
+    };
     let engines = if many { None } else { engines(sql) };
     sql.at_most(Some(DICTIONARY));
     let mut census = Census::with(if many { BTreeMap::new() } else { numbers(sql) });
@@ -303,7 +306,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         for file in &files.of_indexes {
             census.other_engine(&file.schema, &file.table);
         }
-        many::definitions(sql, files, within(DEFINING), &mut census);
+        many::definitions(sql, files, within(context.options.tables_within), &mut census);
         let again = census.again();
         census = reading::read(sql, &again, many, within(READING), census);
         let again: BTreeSet<_> = again.into_iter().collect();

@@ -52,7 +52,13 @@ pub fn options(args: &Args) -> Result<Options, Failure> {
     if window.as_secs() > 3600 {
         return Err(Failure::usage("--window: at most 1h"));
     }
-    Ok(Options { window: (!window.is_zero()).then_some(window), ..Options::audit() })
+    let options = Options { window: (!window.is_zero()).then_some(window), ..Options::audit() };
+    let within =
+        parse_duration(&args.tables_within).map_err(|e| Failure::usage(format!("--tables-within: {e}")))?;
+    if within.as_secs() > 3600 {
+        return Err(Failure::usage("--tables-within: at most 1h"));
+    }
+    Ok(Options { tables_within: within, ..options })
 }
 
 /// Another host, examined by the same command there. Passwords stay here: the option files and accounts of that host
@@ -67,6 +73,7 @@ fn remote(args: &Args, host: &str, password: &Password, ui: &Ui) -> Result<FactS
     // Option files, certificates and keys are those of the other host.
     let mut over: Vec<String> =
         ["audit", "--facts", "--quiet", "--window", &args.window].map(str::to_owned).to_vec();
+    over.extend(["--tables-within".to_owned(), args.tables_within.clone()]);
     over.extend(target::words(server));
     ui.note(&format!("Looking at {host} through ssh"));
     Ok(FactSource::Remote { host: host.to_owned(), args: over })

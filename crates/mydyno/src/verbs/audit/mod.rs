@@ -71,6 +71,9 @@ pub struct Args {
     /// Time between the two readings of counters, for rates.
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub window: String,
+    /// Time for reading definitions of tables where there are more than 5,000; two thirds of it are pauses.
+    #[arg(long, value_name = "DURATION", default_value = "7s")]
+    pub tables_within: String,
     /// Judge only these claims.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     pub only: Vec<String>,
