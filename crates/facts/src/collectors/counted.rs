@@ -34,6 +34,12 @@ pub(super) fn tables(sql: &mut ReadOnly<'_>) -> Read<u64> {
     Ok(all)
 }
 
+/// How many tables and views there are, where there are many.
+pub(super) fn all_tables(sql: &mut ReadOnly<'_>) -> Read<u64> {
+    let rows = sql.rows(FILES_COUNTED).map_err(|e| e.missing("SELECT on the tables"))?;
+    Ok(count(&rows)?.as_u64().unwrap_or(0))
+}
+
 /// That a number is no larger than what is asked for.
 pub(super) fn few_enough(number: &Value, most: u64) -> Read<()> {
     match number.as_u64().unwrap_or(0) {

@@ -125,7 +125,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.statistics_behind",
             "",
-            "open InnoDB tables of which 10,000 rows or more, and half of them or more, have changed since their statistics were made: table, rows, changed; 20 at most",
+            "open InnoDB tables of which 10,000 rows or more, and half of them or more, have changed since their statistics were made: table, rows, changed; 20 at most, asked for where innodb_stats_auto_recalc is OFF",
         ),
         fact(
             "schema.row_format.NAME.tables",
@@ -324,7 +324,14 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     };
     let ends = partitioned.and_then(|tables| partitions::ends(sql, &tables));
     sql.at_most(Some(DICTIONARY));
-    readings.put("schema.statistics_behind", "INNODB_TABLESTATS", behind(sql));
+    // The server loads the definition of each table for it, and renews statistics by itself where it may.
+    let renewed = context.variable("innodb_stats_auto_recalc").is_none_or(|v| v.eq_ignore_ascii_case("ON"));
+    let behind = match (renewed, many) {
+        (true, _) => Err(Missing::Absent("innodb_stats_auto_recalc is not OFF".to_owned())),
+        (false, true) => Err(Missing::Error(format!("not asked for, because there are {count} tables"))),
+        (false, false) => behind(sql),
+    };
+    readings.put("schema.statistics_behind", "INNODB_TABLESTATS", behind);
     let mut told = Ok(true);
     if !read.reclaimable().is_empty() {
         // The free space of a tablespace that many share is no table's own.

@@ -173,6 +173,7 @@ pub fn names(sql: &mut ReadOnly<'_>) -> Read<Names> {
     let count = counted.as_deref().map_or(0, first);
     let all = counted::tables(sql).unwrap_or(count).max(count);
     if all > COUNTED {
+        let all = counted::all_tables(sql).unwrap_or(all).max(all);
         return Ok(Names { count: all, chosen: sample_of_many(sql)?, of_innodb: 0, in_statistics: count });
     }
     let of_innodb = if count == 0 {
