@@ -168,13 +168,17 @@ fn settled(client: &mut Client, name: &str, wanted: &str) -> Result<String, Stri
     }
 }
 
-/// Switches read as 0 and 1 are written OFF and ON; numbers may have a fraction of zeros.
+/// Switches read as 0 and 1 are written OFF and ON; numbers may have a fraction of zeros; of flags, as in `enabled=off,one_line=off`,
+/// a statement sets those that it names.
 fn same(read: &str, written: &str) -> bool {
     let plain = |text: &str| match text.to_ascii_uppercase().as_str() {
         "ON" => "1".to_owned(),
         "OFF" => "0".to_owned(),
         other => other.to_owned(),
     };
+    if written.contains('=') {
+        return written.split(',').all(|flag| read.split(',').any(|of| of == flag));
+    }
     let (read, written) = (plain(read), plain(written));
     read == written || read.parse::<f64>().is_ok_and(|n| written.parse() == Ok(n))
 }

@@ -185,10 +185,11 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     };
     readings.put("server.error_log.source", source.clone(), Ok(source.clone()));
     readings.put("server.error_log.whole", source.clone(), Ok(whole));
-    if source.starts_with('/') {
-        let told = repeated(&text).ok_or_else(|| Missing::Absent("the log holds no message".to_owned()));
-        readings.put("server.error_log.repeated", source.clone(), told);
-    }
+    let told = match source.starts_with('/') {
+        true => repeated(&text).ok_or_else(|| Missing::Absent("the log holds no message".to_owned())),
+        false => Err(Missing::Absent("messages are counted in a file only".to_owned())),
+    };
+    readings.put("server.error_log.repeated", source.clone(), told);
     let now = OffsetDateTime::now_utc();
     for (kind, found) in KINDS.iter().zip(found(&text)) {
         let id = |fact: &str| format!("server.error_log.{}.{fact}", kind.name);

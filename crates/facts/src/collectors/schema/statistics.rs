@@ -171,9 +171,9 @@ pub fn names(sql: &mut ReadOnly<'_>) -> Read<Names> {
     let refused = matches!(&counted, Err(e) if matches!(e.missing(""), Missing::Denied(_)));
     let first = |rows: &[Row]| rows.first().and_then(|row| whole(row, 0).ok()).unwrap_or(0);
     let count = counted.as_deref().map_or(0, first);
-    let all = counted::tables(sql).unwrap_or(count).max(count);
-    if all > COUNTED {
-        let all = counted::all_tables(sql).unwrap_or(all).max(all);
+    let about = counted::tables(sql).unwrap_or(count).max(count);
+    if about > COUNTED {
+        let all = counted::all_tables(sql).unwrap_or(count).max(count);
         return Ok(Names { count: all, chosen: sample_of_many(sql)?, of_innodb: 0, in_statistics: count });
     }
     let of_innodb = if count == 0 {
