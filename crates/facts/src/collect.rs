@@ -95,9 +95,15 @@ pub fn collect_of(
             found[place] = pending.finish();
         }
     }
+    // A server that does not tell its variables answers nothing: each further statement would only wait for its limit.
+    let is_mute = sql.is_some() && context.variables.is_empty();
     for place in in_order(&wanted) {
         if let Run::Server(read) = wanted[place].run {
-            found[place] = query(wanted[place], read, &context, sql.as_mut());
+            let is_first = wanted[place].name == crate::collectors::server::COLLECTOR.name;
+            found[place] = match is_mute && !is_first {
+                true => unasked(wanted[place]),
+                false => query(wanted[place], read, &context, sql.as_mut()),
+            };
         }
     }
     if let Some(why) = sql.as_mut().filter(|_| options.depth == Depth::Audit).and_then(hidden) {
@@ -206,6 +212,14 @@ fn query(
         }
         None => readings.rest_is(collector.name, &Missing::Absent(NO_CONNECTION.to_owned())),
     }
+    readings.take()
+}
+
+/// The facts of a collector that was not run, because the server answers nothing.
+fn unasked(collector: &'static Collector) -> Vec<(String, Fact)> {
+    let readings = Readings::new(collector);
+    let why = "it was not asked for: the server did not tell its variables";
+    readings.rest_is(collector.name, &Missing::Error(why.to_owned()));
     readings.take()
 }
 

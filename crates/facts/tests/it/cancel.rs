@@ -11,7 +11,7 @@ use crate::tree::Tree;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A server that answers every statement with no rows, and sets the flag when its status is read.
+/// A server that tells a variable and answers every other statement with no rows; it sets the flag when its status is read.
 struct SetsFlag(Arc<AtomicBool>);
 
 impl Sql for SetsFlag {
@@ -19,8 +19,32 @@ impl Sql for SetsFlag {
         if sql.contains("GLOBAL STATUS") {
             self.0.store(true, Ordering::Relaxed);
         }
-        Ok(Table::default())
+        let variable = ["datadir", "/srv/data/"].map(|cell| Some(cell.to_owned())).to_vec();
+        let rows = if sql.contains("GLOBAL VARIABLES") { vec![variable] } else { vec![] };
+        Ok(Table { columns: vec![], rows })
     }
+}
+
+#[test]
+fn a_server_that_does_not_tell_its_variables_is_asked_little_more() {
+    /// Answers every statement with no rows, and counts them.
+    struct Mute(u32);
+    impl Sql for Mute {
+        fn table(&mut self, _: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+            self.0 += 1;
+            Ok(Table::default())
+        }
+    }
+    let mut mute = Mute(0);
+    let root = Tree::of(&[("proc/stat", "cpu  1 1 1 1 1 1 1 1 0 0\n")]);
+    let options = Options { window: None, ..Options::audit() };
+    let facts = collect_with(&Source::at(root.path()), Some(&mut mute), None, &options);
+    assert!(mute.0 < 30, "{} statements", mute.0);
+    let accounts = &facts.facts["server.accounts.total"].status;
+    assert!(
+        matches!(accounts, Status::Error { why } if why.contains("did not tell its variables")),
+        "{accounts:?}"
+    );
 }
 
 #[test]
