@@ -49,7 +49,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.options.other_groups",
             "",
-            "groups of these files that this server does not read: file, line, group",
+            "groups of these files that this server does not read: file, line, group, options (their names, 20 at most)",
         ),
         fact(
             "server.options.misplaced",

@@ -117,6 +117,8 @@ pub struct Group {
     pub name: String,
     /// This server reads it.
     pub read: bool,
+    /// The first options in it by their names, where the server does not read it.
+    pub options: Vec<String>,
 }
 
 /// The options of files in the order in which the server reads them: later ones override earlier ones.
@@ -249,7 +251,8 @@ pub fn facts_of(groups: &[String], reading: Reading) -> Vec<(&'static str, Value
         .into_iter()
         .map(|o| json!({"file": o.file, "line": o.line, "group": o.group, "name": o.name}));
     let others = reading.groups.into_iter().filter(|group| !group.read);
-    let others = others.map(|g| json!({"file": g.file, "line": g.line, "group": g.name}));
+    let others =
+        others.map(|g| json!({"file": g.file, "line": g.line, "group": g.name, "options": g.options}));
     let folders = reading
         .folders
         .iter()

@@ -24,6 +24,9 @@ const FIXED: &str = "# Written by `mydyno audit --fix`";
 /// Limit on the options, groups and faults that are kept together. A server has fewer than 1,500 options.
 pub(crate) const MOST_ENTRIES: usize = 2_500;
 
+/// Names of options that are kept of a group that the server does not read.
+const MOST_NAMES: usize = 20;
+
 /// Reads files and what they include. `prefix` stands before every path, for a server that sees other mounts.
 ///
 /// Memory and time are bounded: files beyond the bounds are listed as not read, and a fault says where reading ended.
@@ -137,7 +140,7 @@ impl Reader<'_> {
             Line::Group(name) => {
                 let read = self.is_read(&name);
                 let (file, line) = (place.path.to_owned(), place.line);
-                self.reading.groups.push(Group { file, line, name: name.clone(), read });
+                self.reading.groups.push(Group { file, line, name: name.clone(), read, options: vec![] });
                 *group = Some(name);
             }
             Line::BrokenGroup => return self.broken(place, "a group without its closing bracket"),
@@ -194,6 +197,10 @@ impl Reader<'_> {
     fn option(&mut self, place: &Place<'_>, group: &str, written: String, value: Option<String>) {
         let name = normal(&written);
         let read = self.is_read(group);
+        let unread = self.reading.groups.last_mut().filter(|of| !of.read && of.name == *group);
+        if let Some(of) = unread.filter(|of| of.file == place.path && of.options.len() < MOST_NAMES) {
+            of.options.push(name.clone());
+        }
         if !read && !is_misplaced(group, &name) {
             return;
         }

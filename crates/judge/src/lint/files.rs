@@ -48,7 +48,8 @@ impl Linter<'_> {
             self.report.add("option-file", if fatal { Severity::High } else { Severity::Medium }, problem);
         }
         for (file, line, group, _) in written::lines(self.facts, "server.options.other_groups", "group") {
-            self.group(&file, line, &group);
+            let options = written::of_group(self.facts, &file, line).join(", ");
+            self.group(&file, line, &group, &options);
         }
         self.misplaced();
         for (file, _, why, _) in written::lines(self.facts, "server.options.passed_over", "why") {
@@ -81,7 +82,7 @@ impl Linter<'_> {
     }
 
     /// A group that this server does not read, although its name suggests that it should.
-    fn group(&mut self, file: &str, line: u64, group: &str) {
+    fn group(&mut self, file: &str, line: u64, group: &str, options: &str) {
         let place = format!("{file}:{line}");
         let lower = group.trim().to_ascii_lowercase();
         let read = |known: &&str| self.rules.groups.iter().any(|group| group == known);
@@ -97,15 +98,17 @@ impl Linter<'_> {
                 (Severity::Medium, format!("[{group}] is not a group of the server: [{known}] is"))
             }
             None if other_release => {
-                (Severity::Info, format!("[{group}] is read by another release, not by {}", self.target))
+                let severity = if options.is_empty() { Severity::Info } else { Severity::Low };
+                (severity, format!("[{group}] is read by another release, not by {}", self.target))
             }
             None => return,
         };
+        let listed = if options.is_empty() { String::new() } else { format!(": {options}") };
         let remedy = match near {
             Some(known) => format!("In {place} write [{known}]"),
             None => format!("Move what this server needs out of [{group}] in {file}"),
         };
-        let problem = Problem::new(&place, format!("{place}: {summary}; its options have no effect"))
+        let problem = Problem::new(&place, format!("{place}: {summary}; its options have no effect{listed}"))
             .evidence("server.options.other_groups", &place, &format!("[{group}]"))
             .remedy(remedy);
         self.report.add("option-group", severity, problem);

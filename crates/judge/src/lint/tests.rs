@@ -283,7 +283,7 @@ fn broken_lines_and_groups_that_nobody_reads_are_told() {
         ),
         (
             "server.options.other_groups",
-            json!([{"file": "/etc/my.cnf", "line": 9, "group": "mysld"}, {"file": "/etc/my.cnf", "line": 12, "group": "mysqld-5.7"}, {"file": "/etc/my.cnf", "line": 15, "group": "mysqldump"}]),
+            json!([{"file": "/etc/my.cnf", "line": 9, "group": "mysld"}, {"file": "/etc/my.cnf", "line": 12, "group": "mysqld-5.7", "options": ["sync_binlog", "server_id"]}, {"file": "/etc/my.cnf", "line": 15, "group": "mysqldump"}]),
         ),
         (
             "server.options.misplaced",
@@ -294,7 +294,10 @@ fn broken_lines_and_groups_that_nobody_reads_are_told() {
             json!([{"file": "/etc/my.cnf.d/a.conf", "why": "its name does not end in .cnf"}]),
         ),
     ];
-    let ids: Vec<String> = found_with(&[], "mysql-8.0", &more).into_iter().map(|f| f.claim).collect();
+    let found = found_with(&[], "mysql-8.0", &more);
+    let lost = found.iter().find(|f| f.claim == "option-group//etc/my.cnf:12").unwrap();
+    assert!(lost.summary.ends_with("no effect: sync_binlog, server_id"), "{}", lost.summary);
+    let ids: Vec<String> = found.into_iter().map(|f| f.claim).collect();
     assert_eq!(
         ids,
         [

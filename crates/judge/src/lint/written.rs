@@ -131,6 +131,17 @@ pub fn lines(facts: &FactSet, id: &str, key: &str) -> Vec<(String, u64, String, 
     list(facts, id).iter().filter_map(one).collect()
 }
 
+/// Names of options in the group that begins at a line of a file and that the server does not read.
+pub fn of_group(facts: &FactSet, file: &str, line: u64) -> Vec<String> {
+    let groups = list(facts, "server.options.other_groups");
+    let is = |value: &&Value| {
+        text(value, "file").as_deref() == Some(file)
+            && value.get("line").and_then(Value::as_u64) == Some(line)
+    };
+    let options = groups.iter().find(is).and_then(|group| group.get("options")?.as_array());
+    options.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
 /// Options of servers in groups of clients: file, line, group and name.
 pub fn misplaced(facts: &FactSet) -> Vec<(String, u64, String, String)> {
     let one = |value: &Value| {
