@@ -93,6 +93,20 @@ mod tests {
     }
 
     #[test]
+    fn claims_that_name_each_other_stay_where_they_are() {
+        let circle = |id: &str, same: &str| {
+            let text = format!(
+                "id = '{id}'\ntitle = 't'\nwhat = 'w'\nwhy = 'y'\nsources = ['s: https://example.org/']\nsince = '0.1'\ncheck = 'false'\nfinding = 'f'\nseverity = 'low'\nsame_cause_as = ['{same}']\nconfidence = 'certain'\n[remedy]\ncost = 'dynamic'\npersistent = [{{ text = 'x' }}]\nrisk = 'r'\n[proof]\nnot_testable = 'n'\n"
+            );
+            (format!("server/{id}.toml"), text)
+        };
+        let texts = [circle("a", "b"), circle("b", "a"), circle("c", "a")];
+        let claims = Claims::read(texts.iter().map(|(file, text)| (file.as_str(), text.as_str()))).unwrap();
+        let found = grouped(all(&claims, ["a", "b", "c"]), &claims);
+        assert_eq!(order(&found), [("a", None), ("b", None), ("c", None)]);
+    }
+
+    #[test]
     fn a_more_severe_one_and_one_whose_cause_is_accepted_stay_where_they_are() {
         let claims = claims(["low", "high", "low"]);
         let mut findings = all(&claims, ["b", "a", "c"]);

@@ -80,7 +80,8 @@ fn of_tables(facts: &FactSet) -> Option<String> {
     let whole = |id: &str| facts.number(id).map(|n| n as u64);
     match &all.status {
         Status::Error { why } | Status::Denied { why } => {
-            let many = whole("schema.tables").is_some_and(|tables| tables > 5000);
+            let many = matches!(all.status, Status::Error { .. })
+                && whole("schema.tables").is_some_and(|tables| tables > 5000);
             let more = if many { " More time reads more of them: --tables-within 5min." } else { "" };
             Some(format!(
                 "Claims on tables, columns and indexes are unknown where nothing was found: {why}.{more}"
@@ -88,15 +89,9 @@ fn of_tables(facts: &FactSet) -> Option<String> {
         }
         Status::Ok => {
             let (unread, tables) = (whole("schema.unread")?, whole("schema.tables")?);
-            // A few that are damaged, or were dropped meanwhile, are not read however long it takes.
-            let more = if unread * 20 > tables {
-                " More time reads more of them: --tables-within 5min."
-            } else {
-                ""
-            };
             (unread > 0).then(|| {
                 format!(
-                    "{} of {tables} tables were read, the largest first; claims on tables judge these.{more}",
+                    "{} of {tables} tables were read, the largest first; claims on tables judge these.",
                     tables.saturating_sub(unread)
                 )
             })

@@ -31,8 +31,15 @@ impl Reconnect {
 
     /// The first connection, with the user's own time limit; and the reason why the server's process is not visible, if
     /// it is not.
+    ///
+    /// # Errors
+    /// The server refuses the connection, or accepts it and answers a query with no row.
     pub fn first(&mut self) -> Result<(Connected<Client>, Option<String>), WireError> {
-        let client = connect(&self.options)?;
+        let mut client = connect(&self.options)?;
+        if client.query("SELECT 1")?.rows.is_empty() {
+            let detail = "it answers SELECT 1 with no row, as no server does that can be watched";
+            return Err(WireError::protocol("answer", "asking for a row", detail));
+        }
         let found = process_behind(&self.source, &client, &self.options);
         let hidden = found.as_ref().err().map(ToString::to_string);
         self.options.connect_timeout = self.options.connect_timeout.min(RECONNECT);

@@ -6,7 +6,7 @@ use crate::collectors::schema::statistics::STATISTICS;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
 
-const TABLES_COUNTED: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats";
+const TABLES_COUNTED: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats WHERE database_name <> 'mysql' AND LEFT(LOWER(table_name), 4) NOT IN ('fts_', '#sql')";
 const FILES_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')";
 
 /// That there are no more than 5,000 tables.

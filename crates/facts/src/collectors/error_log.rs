@@ -214,6 +214,9 @@ fn of_file(context: &Context) -> Read<(String, String, bool)> {
         if !to.starts_with('/') || to.starts_with("/dev/") || to.ends_with(" (deleted)") {
             return Err(Missing::Absent(match to.as_str() {
                 "/dev/null" => "the error log goes to standard error, which is /dev/null: nothing keeps it".to_owned(),
+                to if to.ends_with(" (deleted)") => {
+                    format!("the error log goes to standard error, a file that was deleted: {to}")
+                }
                 _ => "the error log goes to standard error, as to the journal of systemd: journalctl -u mariadb (or mysql)".to_owned(),
             }));
         }

@@ -6,7 +6,7 @@ use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::readings::Readings;
-use crate::source::{Read, Source};
+use crate::source::{Missing, Read, Source};
 
 /// Permissions of files, and deleted files.
 pub static COLLECTOR: Collector = Collector {
@@ -23,7 +23,12 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.exposure.writable",
             "",
-            "plugin_dir, init_file, the folders of socket and pid file, keys, files of the system tablespace, the error log, and folders of schemas with some files of tables, where every user of the host may write to them: file, mode",
+            "plugin_dir, init_file, the folders of socket and pid file, keys, files of the system tablespace and the error log where every user of the host may write to them: file, mode",
+        ),
+        fact(
+            "server.exposure.writable_tables",
+            "",
+            "folders of schemas where every user of the host may write: folder, files (number of those of tables that are open to all), mode; 20 at most",
         ),
         fact(
             "server.exposure.standard_error",
@@ -47,11 +52,10 @@ const ENTER: u32 = 0o001;
 /// Open files that are looked at.
 const MOST_OPEN: usize = 20_000;
 
-/// Folders of schemas that are looked at, and files in each.
-const MOST_FOLDERS: usize = 200;
-const FILES_EACH: usize = 10;
+/// Files of tables that are looked at.
+const MOST_FILES: usize = 20_000;
 
-/// Files that are named at most.
+/// Folders that are named at most.
 const LISTED: usize = 20;
 
 /// Size from which a deleted file other than a log is told, in bytes: servers delete temporary files while they use them.
@@ -80,14 +84,13 @@ fn run(context: &Context, readings: &Readings) {
     let folder_of = |path: String| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     let places = ["socket", "pid_file"].iter().filter_map(|name| context.variable(name)).map(within);
     let places = places.filter_map(folder_of).filter(|folder| *folder != datadir);
-    let of_tables = of_tables(&place, &datadir);
+    readings.put("server.exposure.writable_tables", datadir.clone(), of_tables(&place, &datadir));
     let log = context.variable("log_error").filter(|log| !["", "stderr"].contains(log)).map(within);
-    let mut all: Vec<String> = named.chain(places).chain(private).chain(log).chain(of_tables).collect();
+    let mut all: Vec<String> = named.chain(places).chain(private).chain(log).collect();
     let mut seen = std::collections::BTreeSet::new();
     all.retain(|path| seen.insert(path.clone()));
     let all = all.into_iter();
-    let writable = all.filter_map(|path| place.open_to_all(&path, WRITE)).take(LISTED);
-    let writable = writable.collect::<Vec<Value>>();
+    let writable = all.filter_map(|path| place.open_to_all(&path, WRITE)).collect::<Vec<Value>>();
     readings.put("server.exposure.writable", datadir.clone(), Ok(writable));
     let logs = ["general_log_file", "slow_query_log_file", "log_error"];
     let logs: Vec<String> = logs.iter().filter_map(|name| context.variable(name)).map(within).collect();
@@ -101,31 +104,40 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("server.exposure.deleted_open", folder, deleted);
 }
 
-/// Folders of schemas, and some files in each; none where others may not enter the data directory.
-fn of_tables(place: &Place<'_>, datadir: &str) -> Vec<String> {
-    let may_enter = |path: &str| {
-        place.source.stat(&format!("{}{path}", place.view)).is_ok_and(|found| found.mode & ENTER != 0)
-    };
-    if !may_enter(datadir) {
-        return vec![];
+/// Folders of schemas in which every user may write to files of tables: folder, files (their number), mode (of the first). Where the
+/// bound on files ended the look and nothing was found, nothing can be said.
+fn of_tables(place: &Place<'_>, datadir: &str) -> Read<Vec<Value>> {
+    let mode = |path: &str| place.source.stat(&format!("{}{path}", place.view)).ok().map(|found| found.mode);
+    let may_enter = |path: &str| mode(path).is_some_and(|mode| mode & ENTER != 0);
+    if place.open_to_all(datadir, ENTER).is_none() {
+        return Ok(vec![]);
     }
     let list = |folder: &str| place.source.list(&format!("{}{folder}", place.view)).unwrap_or_default();
-    let mut all = Vec::new();
-    for folder in list(datadir).into_iter().filter(|name| !name.contains('.')).take(MOST_FOLDERS) {
+    let mut found = Vec::new();
+    let mut left = MOST_FILES;
+    for folder in list(datadir).into_iter().filter(|name| !name.contains('.')) {
         let folder = format!("{datadir}/{folder}");
-        if may_enter(&folder) {
-            let of_table = |name: &String| name.contains('.');
-            all.extend(
-                list(&folder)
-                    .iter()
-                    .filter(|n| of_table(n))
-                    .take(FILES_EACH)
-                    .map(|name| format!("{folder}/{name}")),
-            );
+        if !may_enter(&folder) {
+            continue;
         }
-        all.push(folder);
+        let names = list(&folder);
+        let modes = names.iter().take(left).filter_map(|name| mode(&format!("{folder}/{name}")));
+        let open: Vec<u32> = modes.filter(|mode| mode & WRITE != 0).collect();
+        let own = mode(&folder).filter(|mode| mode & (WRITE | 0o1000) == WRITE);
+        if let Some(first) = open.first().copied().or(own) {
+            let entry =
+                json!({"folder": folder, "files": open.len(), "mode": format!("{:04o}", first & 0o7777)});
+            found.push(entry);
+        }
+        left = left.saturating_sub(names.len());
+        if left == 0 || found.len() == LISTED {
+            break;
+        }
     }
-    all
+    if left == 0 && found.is_empty() {
+        return Err(Missing::Error(format!("only {MOST_FILES} files of tables were looked at")));
+    }
+    Ok(found)
 }
 
 /// Private keys, by the server's variables and by the names that servers give them, the system tablespace, and what replication keeps.

@@ -192,34 +192,34 @@ const SAME_NAME: [Wording; 1] = [(
     "SELECT CONCAT(User, ': ', GROUP_CONCAT(Host ORDER BY Host SEPARATOR ' ')) FROM mysql.user WHERE User NOT IN ('root', '') GROUP BY User HAVING COUNT(*) > 1 ORDER BY User LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
-/// A locked account is a role, or one of the server's own.
 /// Grants whose pattern matches two schemas or more by a _ that stands for any character.
 const WIDE: [Wording; 1] = [(
-    "SELECT CONCAT(d.User, '@', d.Host, ' on ', REPLACE(d.Db, CHAR(92), ''), ' (', COUNT(*), ' schemas)') FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE d.Db WHERE REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') GROUP BY d.User, d.Host, d.Db HAVING COUNT(*) > 1 ORDER BY 1 LIMIT 20",
+    "SELECT CONCAT(d.User, '@', d.Host, ' on ', REPLACE(d.Db, CHAR(92), ''), ' (', COUNT(*), ' schemas)') FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE REPLACE(d.Db, CHAR(92), '|') ESCAPE '|' WHERE REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') GROUP BY d.User, d.Host, d.Db HAVING COUNT(*) > 1 ORDER BY 1 LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 /// Parts of SUPER that a program has no need of, of accounts that have not all of it.
 const PARTS_OF_SUPER: [Wording; 2] = [
     (
-        "SELECT CONCAT(g.USER, '@', g.HOST, ': ', GROUP_CONCAT(g.PRIV ORDER BY g.PRIV SEPARATOR ', ')) FROM mysql.global_grants g JOIN mysql.user u ON u.User = g.USER AND u.Host = g.HOST WHERE u.account_locked = 'N' AND u.Super_priv = 'N' AND g.PRIV IN ('CONNECTION_ADMIN', 'REPLICATION_SLAVE_ADMIN', 'BINLOG_ADMIN', 'GROUP_REPLICATION_ADMIN', 'PERSIST_RO_VARIABLES_ADMIN', 'ENCRYPTION_KEY_ADMIN', 'TABLE_ENCRYPTION_ADMIN', 'INNODB_REDO_LOG_ENABLE') AND g.USER NOT IN ('root', 'mysql.sys', 'mysql.session', 'mysql.infoschema') GROUP BY g.USER, g.HOST ORDER BY 1 LIMIT 20",
+        "SELECT CONCAT(g.USER, '@', g.HOST, ': ', GROUP_CONCAT(g.PRIV ORDER BY g.PRIV SEPARATOR ', ')) FROM mysql.global_grants g JOIN mysql.user u ON u.User = g.USER AND u.Host = g.HOST WHERE u.account_locked = 'N' AND u.Super_priv = 'N' AND u.Create_user_priv = 'N' AND (g.USER, g.HOST) NOT IN (SELECT USER, HOST FROM mysql.global_grants WHERE PRIV = 'GROUP_REPLICATION_STREAM') AND g.PRIV IN ('CONNECTION_ADMIN', 'REPLICATION_SLAVE_ADMIN', 'BINLOG_ADMIN', 'GROUP_REPLICATION_ADMIN', 'PERSIST_RO_VARIABLES_ADMIN', 'ENCRYPTION_KEY_ADMIN', 'TABLE_ENCRYPTION_ADMIN', 'INNODB_REDO_LOG_ENABLE') AND g.USER NOT IN ('root', 'mysql.sys', 'mysql.session', 'mysql.infoschema') GROUP BY g.USER, g.HOST ORDER BY 1 LIMIT 20",
         &[mysql(80_000..)],
     ),
     (
-        "SELECT CONCAT(REPLACE(GRANTEE, '''', ''), ': ', GROUP_CONCAT(PRIVILEGE_TYPE ORDER BY PRIVILEGE_TYPE SEPARATOR ', ')) FROM information_schema.USER_PRIVILEGES p WHERE PRIVILEGE_TYPE IN ('READ_ONLY ADMIN', 'CONNECTION ADMIN', 'REPLICATION SLAVE ADMIN', 'REPLICATION MASTER ADMIN', 'BINLOG ADMIN', 'BINLOG REPLAY', 'SET USER', 'FEDERATED ADMIN') AND GRANTEE NOT LIKE '''root''@%' AND GRANTEE NOT LIKE '''mariadb.sys''@%' AND GRANTEE NOT IN (SELECT GRANTEE FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE IN ('SUPER', 'CREATE USER')) GROUP BY GRANTEE ORDER BY 1 LIMIT 20",
+        "SELECT CONCAT(REPLACE(GRANTEE, '''', ''), ': ', GROUP_CONCAT(PRIVILEGE_TYPE ORDER BY PRIVILEGE_TYPE SEPARATOR ', ')) FROM information_schema.USER_PRIVILEGES p WHERE PRIVILEGE_TYPE IN ('READ_ONLY ADMIN', 'CONNECTION ADMIN', 'REPLICATION SLAVE ADMIN', 'REPLICATION MASTER ADMIN', 'BINLOG ADMIN', 'BINLOG REPLAY', 'SET USER', 'FEDERATED ADMIN') AND GRANTEE NOT LIKE '''root''@%' AND GRANTEE NOT LIKE '''mariadb.sys''@%' AND GRANTEE NOT IN (SELECT GRANTEE FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE IN ('SUPER', 'CREATE USER')) AND GRANTEE NOT IN (SELECT CONCAT('''', User, '''@''', Host, '''') FROM mysql.global_priv WHERE COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') NOT IN ('0', 'false')) GROUP BY GRANTEE ORDER BY 1 LIMIT 20",
         &[mariadb(100_502..)],
     ),
 ];
 /// Passwords that end by their age within 14 days; negative where they have ended.
 const ENDING: [Wording; 2] = [
     (
-        "SELECT CONCAT(User, '@', Host), CAST(JSON_VALUE(Priv, '$.password_last_changed') + 86400 * IF(COALESCE(JSON_VALUE(Priv, '$.password_lifetime'), -1) < 0, @@GLOBAL.default_password_lifetime, JSON_VALUE(Priv, '$.password_lifetime')) - UNIX_TIMESTAMP() AS SIGNED) AS left_s FROM mysql.global_priv WHERE JSON_VALUE(Priv, '$.password_last_changed') > 0 AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') IN ('0', 'false') AND IF(COALESCE(JSON_VALUE(Priv, '$.password_lifetime'), -1) < 0, @@GLOBAL.default_password_lifetime, JSON_VALUE(Priv, '$.password_lifetime')) > 0 HAVING left_s < 14 * 86400 ORDER BY left_s LIMIT 20",
+        "SELECT CONCAT(User, '@', Host), CAST(JSON_VALUE(Priv, '$.password_last_changed') + 86400 * IF(COALESCE(JSON_VALUE(Priv, '$.password_lifetime'), -1) < 0, @@GLOBAL.default_password_lifetime, JSON_VALUE(Priv, '$.password_lifetime')) - UNIX_TIMESTAMP() AS SIGNED) AS left_s FROM mysql.global_priv WHERE JSON_VALUE(Priv, '$.password_last_changed') > 0 AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') IN ('0', 'false') AND COALESCE(JSON_VALUE(Priv, '$.plugin'), '') NOT IN ('unix_socket', 'pam', 'gssapi') AND IF(COALESCE(JSON_VALUE(Priv, '$.password_lifetime'), -1) < 0, @@GLOBAL.default_password_lifetime, JSON_VALUE(Priv, '$.password_lifetime')) > 0 HAVING left_s < 14 * 86400 ORDER BY left_s LIMIT 20",
         &[mariadb(100_403..)],
     ),
     (
-        "SELECT CONCAT(User, '@', Host), TIMESTAMPDIFF(SECOND, NOW(), password_last_changed + INTERVAL COALESCE(password_lifetime, @@GLOBAL.default_password_lifetime) DAY) AS left_s FROM mysql.user WHERE account_locked = 'N' AND password_expired = 'N' AND authentication_string <> '' AND COALESCE(password_lifetime, @@GLOBAL.default_password_lifetime) > 0 HAVING left_s < 14 * 86400 ORDER BY left_s LIMIT 20",
+        "SELECT CONCAT(User, '@', Host), TIMESTAMPDIFF(SECOND, NOW(), password_last_changed + INTERVAL COALESCE(password_lifetime, @@GLOBAL.default_password_lifetime) DAY) AS left_s FROM mysql.user WHERE account_locked = 'N' AND password_expired = 'N' AND plugin IN ('mysql_native_password', 'sha256_password', 'caching_sha2_password') AND COALESCE(password_lifetime, @@GLOBAL.default_password_lifetime) > 0 HAVING left_s < 14 * 86400 ORDER BY left_s LIMIT 20",
         &[mysql(50_706..)],
     ),
 ];
+/// A locked account is a role, or one of the server's own.
 const EXPIRED: [Wording; 2] = [
     (
         "SELECT CONCAT(User, '@', Host) FROM mysql.global_priv WHERE JSON_VALUE(Priv, '$.password_last_changed') = '0' AND COALESCE(JSON_VALUE(Priv, '$.account_locked'), '0') IN ('0', 'false') AND User <> 'mariadb.sys' ORDER BY 1 LIMIT 20",

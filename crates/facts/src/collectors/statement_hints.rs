@@ -121,6 +121,9 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
     if has(&["OR"]) {
         return "columns that OR joins need an index each, or two statements with UNION".to_owned();
     }
+    if has(&["JOIN"]) {
+        return "EXPLAIN it, and give it an index on the columns of its WHERE and of its joins; joined columns of different types or character sets keep an index from being used".to_owned();
+    }
     "EXPLAIN it, and give it an index on the columns of its WHERE".to_owned()
 }
 
@@ -224,6 +227,10 @@ mod tests {
             ("SELECT * FROM `c` WHERE `id` = ?", "give it an index"),
             ("SELECT * FROM `c` ORDER BY `RAND` ( ) LIMIT ?", "ORDER BY RAND()"),
             ("SELECT * FROM `c` ORDER BY RAND ( ) LIMIT ?", "ORDER BY RAND()"),
+            (
+                "SELECT * FROM `c` JOIN `d` ON `c` . `x` = `d` . `y` WHERE `c` . `a` > ?",
+                "different types or character sets",
+            ),
             ("SELECT * FROM `c` WHERE `name` LIKE ?", "begins with %"),
             ("SELECT `id` FROM `c` WHERE `id` NOT IN ( SELECT `x` FROM `y` )", "NOT EXISTS"),
             ("SELECT COUNT ( * ) FROM `c`", "COUNT without a WHERE"),

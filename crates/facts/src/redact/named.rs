@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 120] = [
+pub(super) const NAMED: [FactInfo; 121] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -91,6 +91,7 @@ pub(super) const NAMED: [FactInfo; 120] = [
     fact("server.grants.parts_of_super", "", ""),
     fact("server.passwords.ending", "", ""),
     fact("server.exposure.standard_error", "", ""),
+    fact("server.exposure.writable_tables", "", ""),
     fact("server.lock_waits.blockers", "", ""),
     fact("server.metadata_locks.KIND", "", ""),
     fact("server.replication_stopped", "", ""),

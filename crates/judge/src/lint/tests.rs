@@ -428,6 +428,27 @@ fn names_of_persisted_settings_stand_in_for_a_file_that_may_not_be_read() {
 }
 
 #[test]
+fn a_pool_that_the_server_rounded_to_its_chunks_is_for_information() {
+    let severity = |now: u64| {
+        let set = facts(
+            &["innodb_buffer_pool_size = 192M"],
+            &[
+                ("server.family", json!("mariadb")),
+                ("server.version_number", json!(100_523)),
+                ("server.variable.innodb_buffer_pool_size", json!(now)),
+                ("server.variable.innodb_buffer_pool_chunk_size", json!(128 << 20)),
+            ],
+        );
+        let all = lint(&set, knobs(), &"mariadb-10.5.23".parse().unwrap());
+        let found = all.iter().find(|f| f.claim == "option-not-in-force/innodb_buffer_pool_size");
+        found.map(|found| found.severity.name())
+    };
+    assert_eq!(severity(256 << 20), Some("info"));
+    assert_eq!(severity(384 << 20), Some("medium"));
+    assert_eq!(severity(128 << 20), Some("medium"));
+}
+
+#[test]
 fn a_line_in_a_later_file_overrides_and_two_lines_of_one_file_contradict() {
     let severity = |second: &str| {
         let mut set = facts(

@@ -62,15 +62,19 @@ pub fn terminal(findings: &Findings, page: Page<'_>) -> String {
     }
     let violated: Vec<&Finding> = of_state(findings, State::Violated).collect();
     out.overview(&violated);
-    let shown = if page.details == Details::Every { violated.len() } else { WORST };
-    violated.iter().take(shown).for_each(|finding| out.detailed(finding));
+    let every = page.details == Details::Every;
+    let shown: Vec<&&Finding> = match every {
+        true => violated.iter().collect(),
+        false => violated.iter().filter(|finding| finding.same_cause_as.is_none()).take(WORST).collect(),
+    };
+    shown.iter().for_each(|finding| out.detailed(finding));
     out.unknown(findings);
     out.accepted(findings);
     if page.all {
         out.list(findings, State::Holds, "Holds");
         out.list(findings, State::NotApplicable, "Does not apply");
     }
-    if violated.len() > shown {
+    if violated.len() > shown.len() {
         out.line("");
         out.wrapped(
             "",

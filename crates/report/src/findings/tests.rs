@@ -31,6 +31,24 @@ fn five() -> Findings {
 }
 
 #[test]
+fn a_finding_of_the_cause_above_it_has_no_number_and_is_not_among_the_three_in_detail() {
+    let mut findings = five();
+    findings.findings[1].same_cause_as = Some(findings.findings[0].claim.clone());
+    let follower = findings.findings[1].claim.clone();
+    let page = terminal(&findings, WIDE);
+    let line = page.lines().find(|line| line.contains(&format!("LOW       {follower}"))).unwrap();
+    assert!(line.starts_with("  +  LOW"), "{line}");
+    let numbers: Vec<&str> =
+        page.lines().filter(|l| l.contains("LOW       copy-")).map(|l| l[..3].trim()).collect();
+    assert_eq!(numbers, ["+", "2", "3", "4"], "{page}");
+    assert!(!page.lines().any(|line| line.starts_with(&format!("LOW  {follower} "))), "{page}");
+    let text = markdown(&findings);
+    assert!(text.contains(&format!("    - low, {follower}")) && text.contains("2. low, "), "{text}");
+    let page = html(&findings);
+    assert_eq!(page.matches("<br>+ ").count(), 1);
+}
+
+#[test]
 fn the_page_begins_with_the_server_the_severities_and_one_line_a_finding() {
     let findings = five();
     let page = terminal(&findings, WIDE);

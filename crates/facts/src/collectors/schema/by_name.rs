@@ -96,7 +96,10 @@ const RULES: [Rule; 8] = [
         let number = has(parts, &["card", "cc", "creditcard"]) && has(parts, &["number", "no", "num", "pan"]);
         let whole = name.ends_with("cardnumber") || name == "pan";
         // A number of a card has 12 to 19 digits; what is longer may be encrypted, what is shorter a part of it.
-        let card = (number || whole) && length(column).is_some_and(|length| (12..=25).contains(&length));
+        let other = ["id", "gift", "sim", "loyalty", "member", "masked", "last", "hash", "token"];
+        let card = (number || whole)
+            && !has(parts, &other)
+            && length(column).is_some_and(|length| (12..=25).contains(&length));
         is_of(column, &["char", "varchar"]) && (secret || card || has(parts, &["cvv", "cvc", "cvv2"]))
     }),
     ("schema.reserved_later", |name, _, _| RESERVED.contains(&name)),
@@ -176,6 +179,7 @@ mod tests {
             ("card_number", "varchar", "varchar(255)", ""),
             ("card_number_last", "char", "char(4)", ""),
             ("loyalty_no", "varchar", "varchar(16)", ""),
+            ("id_card_no", "varchar", "varchar(18)", ""),
             ("client_ip", "varchar", "varchar(15)", "schema.addresses_too_short"),
             ("ip", "char", "char(39)", ""),
             ("ip", "int", "int unsigned", ""),

@@ -200,7 +200,7 @@ fn unlike_others(
     all
 }
 
-/// Reads a range, in halves where its answer is too large.
+/// Reads a range, in halves where its answer is too large or too late.
 fn read(sql: &mut ReadOnly<'_>, range: Range<'_>, until: Instant, census: &mut Census) {
     let Some(condition) = range.condition() else { return };
     if Instant::now() >= until {
@@ -209,7 +209,8 @@ fn read(sql: &mut ReadOnly<'_>, range: Range<'_>, until: Instant, census: &mut C
     let answer = census.among(sql, range.schema, &[condition]);
     let Err(error) = answer else { return };
     tracing::debug!(schema = range.schema, error = ?error.to_string(), "definitions");
-    if !matches!(error, SqlError::TooLarge { .. }) || range.tables < SMALLEST {
+    let is_too_much = error.is_late() || matches!(error, SqlError::TooLarge { .. });
+    if !is_too_much || range.tables < SMALLEST {
         return;
     }
     // There may be fewer tables than the number says.
@@ -247,7 +248,7 @@ struct Counted {
 fn schemas(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, Counted)>> {
     let privilege = |e: SqlError| -> Missing { e.missing("SELECT on mysql.innodb_table_stats") };
     let counted = format!(
-        "SELECT database_name, COUNT(*) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} GROUP BY database_name ORDER BY SUM(clustered_index_size + sum_of_other_index_sizes) DESC LIMIT 20000"
+        "SELECT database_name, COUNT(DISTINCT SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)) FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} GROUP BY database_name ORDER BY SUM(clustered_index_size + sum_of_other_index_sizes) DESC LIMIT 20000"
     );
     let number = |row: &Row| (text(row, 0).to_owned(), whole(row, 1).unwrap_or(0));
     let known: Vec<(String, u64)> = sql.rows(&counted).map_err(privilege)?.iter().map(number).collect();
@@ -255,7 +256,12 @@ fn schemas(sql: &mut ReadOnly<'_>) -> Read<Vec<(String, Counted)>> {
     let all = format!(
         "SELECT TABLE_SCHEMA, COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN {OURS} GROUP BY TABLE_SCHEMA LIMIT 20000"
     );
-    let mut all: BTreeMap<String, u64> = sql.rows(&all).map_err(privilege)?.iter().map(number).collect();
+    let rows = sql.rows(&all).or_else(|_| {
+        sql.rows(&format!(
+            "SELECT SCHEMA_NAME, 0 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN {OURS} LIMIT 20000"
+        ))
+    });
+    let mut all: BTreeMap<String, u64> = rows.map_err(privilege)?.iter().map(number).collect();
     let mut found: Vec<(String, Counted)> = Vec::with_capacity(all.len());
     for (schema, in_statistics) in known {
         let tables = all.remove(&schema).unwrap_or(0).max(in_statistics);

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};
+use crate::table_files::of_file_name;
 use crate::wording::{Since, Wording, first_of, mariadb, mysql};
 
 /// Servers that keep InnoDB's statistics in tables of their own.
@@ -106,21 +107,21 @@ pub fn shared(sql: &mut ReadOnly<'_>) -> Read<BTreeSet<String>> {
 fn table_of(name: &str) -> Option<String> {
     let (schema, table) = name.split_once('/')?;
     let end = ["#P#", "#p#"].iter().filter_map(|mark| table.find(mark)).min().unwrap_or(table.len());
-    Some(format!("{schema}.{}", &table[..end]))
+    Some(format!("{}.{}", of_file_name(schema), of_file_name(&table[..end])))
 }
 
-/// Open InnoDB tables of which 10,000 rows or more, and half of them or more, have changed since their statistics were made.
+/// Open InnoDB tables of 10,000 rows or more of which half have changed since their statistics were made.
 ///
 /// # Errors
 /// The server refuses the statement, or does not end it in time.
 pub fn behind(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
     const TABLES: [Wording; 2] = [
         (
-            "SELECT NAME, NUM_ROWS, MODIFIED_COUNTER FROM information_schema.INNODB_SYS_TABLESTATS WHERE MODIFIED_COUNTER >= 10000 AND MODIFIED_COUNTER * 2 >= NUM_ROWS AND NAME NOT LIKE 'mysql/%' ORDER BY MODIFIED_COUNTER DESC LIMIT 20",
+            "SELECT NAME, NUM_ROWS, MODIFIED_COUNTER FROM information_schema.INNODB_SYS_TABLESTATS WHERE NUM_ROWS >= 10000 AND MODIFIED_COUNTER * 2 >= NUM_ROWS AND NAME NOT LIKE 'mysql/%' ORDER BY MODIFIED_COUNTER DESC LIMIT 20",
             &[mysql(50_600..).until(80_000), mariadb(100_000..)],
         ),
         (
-            "SELECT NAME, NUM_ROWS, MODIFIED_COUNTER FROM information_schema.INNODB_TABLESTATS WHERE MODIFIED_COUNTER >= 10000 AND MODIFIED_COUNTER * 2 >= NUM_ROWS AND NAME NOT LIKE 'mysql/%' ORDER BY MODIFIED_COUNTER DESC LIMIT 20",
+            "SELECT NAME, NUM_ROWS, MODIFIED_COUNTER FROM information_schema.INNODB_TABLESTATS WHERE NUM_ROWS >= 10000 AND MODIFIED_COUNTER * 2 >= NUM_ROWS AND NAME NOT LIKE 'mysql/%' ORDER BY MODIFIED_COUNTER DESC LIMIT 20",
             &[mysql(80_000..)],
         ),
     ];
@@ -130,7 +131,10 @@ pub fn behind(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
         let numbers = whole(row, 1).and_then(|rows| Ok([rows, whole(row, 2)?]));
         Some(numbers.map(|[rows, changed]| json!({"table": table, "rows": rows, "changed": changed})))
     };
-    rows.iter().filter_map(told).collect()
+    let mut tables = rows.iter().filter_map(told).collect::<Read<Vec<Value>>>()?;
+    // Each partition has a line of its own.
+    tables.dedup_by(|one, other| one["table"] == other["table"]);
+    Ok(tables)
 }
 
 /// Whether the server would compute the statistics of a table anew where information_schema is read. Persistent statistics,

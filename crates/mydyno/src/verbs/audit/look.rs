@@ -8,7 +8,7 @@ use mydyno_model::units::parse_duration;
 use mydyno_run::audit::FactSource;
 use mydyno_run::{PrivateServer, Target};
 
-use super::Args;
+use super::{Args, TABLES_WITHIN};
 use crate::failure::Failure;
 use crate::private;
 use crate::secrets::Password;
@@ -73,7 +73,9 @@ fn remote(args: &Args, host: &str, password: &Password, ui: &Ui) -> Result<FactS
     // Option files, certificates and keys are those of the other host.
     let mut over: Vec<String> =
         ["audit", "--facts", "--quiet", "--window", &args.window].map(str::to_owned).to_vec();
-    over.extend(["--tables-within".to_owned(), args.tables_within.clone()]);
+    if args.tables_within != TABLES_WITHIN {
+        over.extend(["--tables-within".to_owned(), args.tables_within.clone()]);
+    }
     over.extend(target::words(server));
     ui.note(&format!("Looking at {host} through ssh"));
     Ok(FactSource::Remote { host: host.to_owned(), args: over })

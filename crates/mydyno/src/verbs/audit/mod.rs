@@ -26,6 +26,9 @@ use crate::ui::Ui;
 use crate::verbs::claims;
 
 /// Examples for the verb's help.
+/// Time for reading definitions of very many tables, unless another is asked for: [`mydyno_facts::Options::TABLES_WITHIN`].
+const TABLES_WITHIN: &str = "7s";
+
 const EXAMPLES: &str = "\
 Examples:
   mydyno audit -S /run/mysqld/mysqld.sock        the server behind a socket, and its host
@@ -72,7 +75,7 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub window: String,
     /// Time for reading definitions of tables where there are more than 5,000; two thirds of it are pauses.
-    #[arg(long, value_name = "DURATION", default_value = "7s")]
+    #[arg(long, value_name = "DURATION", default_value = TABLES_WITHIN)]
     pub tables_within: String,
     /// Judge only these claims.
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
