@@ -276,6 +276,39 @@ mod tests {
     }
 
     #[test]
+    fn folders_of_schemas_where_all_may_write_are_named_with_the_number_of_their_files() {
+        let tree = Tree::of(&[
+            ("srv/data/shop/a.ibd", ""),
+            ("srv/data/shop/b.ibd", ""),
+            ("srv/data/fine/c.ibd", ""),
+            ("srv/data/closed/d.ibd", ""),
+        ]);
+        for (path, bits) in [
+            ("srv", 0o755),
+            ("srv/data", 0o755),
+            ("srv/data/shop", 0o755),
+            ("srv/data/fine", 0o755),
+            ("srv/data/closed", 0o750),
+            ("srv/data/shop/a.ibd", 0o666),
+            ("srv/data/shop/b.ibd", 0o640),
+            ("srv/data/fine/c.ibd", 0o644),
+            ("srv/data/closed/d.ibd", 0o666),
+        ] {
+            mode(&tree, path, bits);
+        }
+        let source = tree.source();
+        let place = Place { source: &source, view: "" };
+        let entry = json!({"folder": "/srv/data/shop", "files": 1, "mode": "0666"});
+        assert_eq!(of_tables(&place, "/srv/data").unwrap(), [entry]);
+        mode(&tree, "srv/data/shop/a.ibd", 0o640);
+        assert!(of_tables(&place, "/srv/data").unwrap().is_empty());
+        mode(&tree, "srv/data/fine", 0o777);
+        assert_eq!(of_tables(&place, "/srv/data").unwrap()[0]["mode"], "0777");
+        mode(&tree, "srv/data", 0o750);
+        assert!(of_tables(&place, "/srv/data").unwrap().is_empty());
+    }
+
+    #[test]
     fn a_log_that_was_deleted_while_it_is_open_is_named_and_temporary_files_are_not() {
         let tree = Tree::of(&[("srv/general.log (deleted)", "rows"), ("tmp/ibXYZ (deleted)", "")]);
         let real = |path: &str| tree.at(path).display().to_string();

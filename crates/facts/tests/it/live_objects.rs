@@ -25,6 +25,7 @@ fn objects_that_do_not_fit_together_are_found() {
         "CREATE VIEW d.accounts AS SELECT User, Host FROM mysql.user",
         "SET SESSION sql_mode = ''",
         "CREATE PROCEDURE d.lax() SELECT 1",
+        "CREATE TABLE d.dated (id INT PRIMARY KEY, done DATETIME NOT NULL DEFAULT '0000-00-00 00:00:00')",
         "SET SESSION sql_mode = DEFAULT",
         "CREATE VIEW d.good AS SELECT a FROM d.kept",
         "CREATE VIEW d.bad AS SELECT a FROM d.dropped",
@@ -51,6 +52,16 @@ fn objects_that_do_not_fit_together_are_found() {
         "CREATE USER reader@'%' IDENTIFIED BY 'x'",
         "GRANT SELECT ON *.* TO reader@'%'",
         "GRANT SELECT ON test.* TO PUBLIC",
+        "CREATE DATABASE x1",
+        "CREATE DATABASE x2",
+        "CREATE USER parts@'%' IDENTIFIED BY 'x'",
+        "GRANT READ_ONLY ADMIN, BINLOG ADMIN ON *.* TO parts@'%'",
+        "GRANT SELECT ON `x_`.* TO parts@'%'",
+        "GRANT SELECT ON `d_`.* TO parts@'%'",
+        "CREATE USER locked@'%' IDENTIFIED BY 'x' ACCOUNT LOCK",
+        "GRANT READ_ONLY ADMIN ON *.* TO locked@'%'",
+        "CREATE USER ends@'%' IDENTIFIED BY 'x' PASSWORD EXPIRE INTERVAL 10 DAY",
+        "CREATE USER lasts@'%' IDENTIFIED BY 'x' PASSWORD EXPIRE INTERVAL 20 DAY",
     ] {
         admin.execute(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
     }
@@ -75,6 +86,9 @@ fn objects_that_do_not_fit_together_are_found() {
         ("server.accounts.test_grants", json!(1)),
         ("server.lock_waits.blockers", json!([])),
         ("server.lock_waits.longest_s", json!(0)),
+        ("server.grants.parts_of_super", json!(["parts@%: BINLOG ADMIN, READ_ONLY ADMIN"])),
+        ("server.grants.wide_patterns", json!(["parts@% on x_ (2 schemas)"])),
+        ("server.columns.zero_dates", json!(["d.dated.done"])),
     ] {
         assert_eq!(set.value(id), Some(&expected), "{id}: {:?}", set.facts.get(id));
     }
@@ -83,6 +97,36 @@ fn objects_that_do_not_fit_together_are_found() {
     assert!(first("schema.partitions_ending", "left_s").as_i64().unwrap() < 0);
     assert_eq!(first("schema.reference_conflicts", "column"), "d.orders.customer_id");
     assert_eq!(first("schema.references_narrow", "column"), "d.payments.bill_id");
+    let ending = set.value("server.passwords.ending").unwrap().as_array().unwrap();
+    assert_eq!(ending.len(), 1, "{ending:?}");
+    assert_eq!(ending[0]["account"], "ends@%");
+    assert!((1..=10 * 86_400).contains(&ending[0]["left_s"].as_i64().unwrap()), "{ending:?}");
+}
+
+#[test]
+fn who_holds_a_lock_of_get_lock_is_told_and_where_standard_error_goes() {
+    let server = Server::start(&[]);
+    let mut holder = server.connect();
+    holder.query("SELECT GET_LOCK('cron_invoice', 0)").unwrap();
+    let session = holder.query("SELECT CONNECTION_ID()").unwrap().text(0, 0).unwrap().parse::<u64>().unwrap();
+    let mut waiter = server.connect();
+    let waits = std::thread::spawn(move || waiter.query("SELECT GET_LOCK('cron_invoice', 600)").is_ok());
+    let mut admin = server.connect();
+    until("a session waits for the lock", || {
+        let list =
+            admin.query("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'User lock'");
+        list.unwrap().text(0, 0).as_deref() == Some("1")
+    });
+    let options = Options { window: None, ..patient(Options::audit()) };
+    let set = collect_with(&Source::live(), Some(&mut server.connect()), Some(server.pid()), &options);
+    let held = json!([{"lock": "cron_invoice", "session": session}]);
+    assert_eq!(set.value("server.sessions.user_locks"), Some(&held));
+    // The tests' servers are started with it.
+    assert_eq!(set.text("server.exposure.standard_error"), Some("/dev/null"));
+    let log = &set.facts["server.error_log.crash.count"].status;
+    assert!(format!("{log:?}").contains("which is /dev/null"), "{log:?}");
+    drop(holder);
+    assert!(waits.join().unwrap());
 }
 
 #[test]
