@@ -157,7 +157,7 @@ const KINDS: [Kind; 21] = [
 
 /// MySQL keeps what it read of the log at its start, and what came since, in a ring in memory.
 const TABLE: [Wording; 1] = [(
-    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' OR DATA LIKE '%init_connect command failed%' OR DATA LIKE '%Turning logging off%' ORDER BY LOGGED DESC LIMIT 5000",
+    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' OR DATA LIKE '%init_connect command failed%' OR DATA LIKE '%Turning logging off%' OR DATA LIKE '%Shutdown complete%' OR DATA LIKE '%ready for connections%' ORDER BY LOGGED DESC LIMIT 5000",
     &[mysql(80_022..)],
 )];
 
@@ -257,12 +257,17 @@ struct Found<'a> {
 fn found(log: &str) -> [Found<'_>; KINDS.len()] {
     let mut found: [Found<'_>; KINDS.len()] = Default::default();
     let mut at = None;
+    // With innodb_fast_shutdown = 2 InnoDB recovers at the start after each orderly end.
+    let mut in_order = false;
     for line in log.lines() {
         at = instant(line).or(at);
+        in_order =
+            (in_order || line.contains("Shutdown complete")) && !line.contains("ready for connections");
         for (kind, found) in KINDS.iter().zip(&mut found) {
             let error = !kind.errors_only || line.contains("[ERROR]");
             let of_thread = kind.name == "memory" && line.contains(NO_THREAD);
-            if error && !of_thread && kind.texts.iter().any(|text| line.contains(text)) {
+            let of_order = kind.name == "recovery" && in_order;
+            if error && !of_thread && !of_order && kind.texts.iter().any(|text| line.contains(text)) {
                 *found = Found { count: found.count + 1, last: Some(line.trim_end()), at };
             }
         }
@@ -344,6 +349,21 @@ Sorry, we probably made a mistake, and this is a bug.
             assert_eq!((by(name).count, by(name).at), (count, at), "{name}");
         }
         assert_eq!(by("crash").last, Some("261121 11:22:33 [ERROR] mysqld got signal 11 ;"));
+    }
+
+    #[test]
+    fn a_recovery_after_an_orderly_end_is_none_from_a_crash() {
+        let recovery =
+            "2026-11-20 10:00:09 0 [Note] InnoDB: Starting crash recovery from checkpoint LSN=46590\n";
+        let end = "2026-11-20 10:00:05 0 [Note] mariadbd: Shutdown complete\n";
+        let ready = "2026-11-20 10:00:03 0 [Note] mariadbd: ready for connections.\n";
+        let recoveries = |log: &[&str]| {
+            let log = log.concat();
+            let place = KINDS.iter().position(|kind| kind.name == "recovery").unwrap();
+            found(&log)[place].count
+        };
+        assert_eq!(recoveries(&[ready, end, recovery, ready]), 0);
+        assert_eq!(recoveries(&[ready, recovery, ready, end, recovery, ready, recovery]), 2);
     }
 
     #[test]
