@@ -14,7 +14,9 @@ pub fn measuring(home: &Home, args: &[&str], run: &Path) -> std::process::Child 
     let child = home.start(args);
     let intervals = run.join("intervals.jsonl");
     until("a second is measured", || {
-        fs::read_to_string(&intervals).is_ok_and(|text| text.contains("\"phase\":\"measure\""))
+        let text = fs::read_to_string(&intervals).unwrap_or_default();
+        // A line that is not whole yet is lost when the program is killed.
+        text.rsplit_once('\n').is_some_and(|(whole, _)| whole.contains("\"phase\":\"measure\""))
     });
     child
 }
