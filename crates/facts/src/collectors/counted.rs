@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::collectors::schema::rows::COUNTED;
 use crate::collectors::schema::statistics::STATISTICS;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
@@ -9,34 +10,33 @@ use crate::sql::{ReadOnly, Row};
 const TABLES_COUNTED: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats WHERE database_name <> 'mysql' AND LEFT(LOWER(table_name), 4) NOT IN ('fts_', '#sql')";
 const FILES_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')";
 
-/// That there are no more than 5,000 tables.
+/// That there are no more tables than [`COUNTED`].
 pub(super) fn few_tables(sql: &mut ReadOnly<'_>) -> Read<()> {
-    few_enough(&tables(sql)?.into(), 5000)
+    few_enough(&tables(sql)?.into(), COUNTED)
 }
 
 /// About how many tables there are. InnoDB's statistics tell it at once, but know only tables that were opened since they are
 /// kept; where they tell of few, the server lists the names of its files or looks into its dictionary, and opens no table.
 pub(super) fn tables(sql: &mut ReadOnly<'_>) -> Read<u64> {
-    const MANY: u64 = 5000;
     if let Some(known) = sql.tables {
         return Ok(known);
     }
-    let number = |sql: &mut ReadOnly<'_>, statement: &str| -> Read<u64> {
-        let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql"))?;
-        Ok(count(&rows)?.as_u64().unwrap_or(0))
-    };
     let told = match sql.dialect().is_none_or(|dialect| dialect.is(&STATISTICS)) {
         true => number(sql, TABLES_COUNTED)?,
         false => 0,
     };
-    let all = if told > MANY { told } else { told.max(number(sql, FILES_COUNTED)?) };
+    let all = if told > COUNTED { told } else { told.max(all_tables(sql)?) };
     sql.tables = Some(all);
     Ok(all)
 }
 
-/// How many tables and views there are, where there are many.
+/// How many tables and views there are, by the server's list of names.
 pub(super) fn all_tables(sql: &mut ReadOnly<'_>) -> Read<u64> {
-    let rows = sql.rows(FILES_COUNTED).map_err(|e| e.missing("SELECT on the tables"))?;
+    number(sql, FILES_COUNTED)
+}
+
+fn number(sql: &mut ReadOnly<'_>, statement: &str) -> Read<u64> {
+    let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql"))?;
     Ok(count(&rows)?.as_u64().unwrap_or(0))
 }
 

@@ -10,7 +10,7 @@ pub(super) mod more;
 mod partitions;
 mod reading;
 mod references;
-mod rows;
+pub(super) mod rows;
 pub(crate) mod statistics;
 mod tenants;
 mod unkeyed;
