@@ -7,6 +7,7 @@ use mydyno_model::finding::{Evidence, Finding, FindingRemedy, MissingFact, Remed
 use crate::claim::{Claim, ReadyStep};
 use crate::expr::{Expr, Stop, Value, domain, evaluate};
 use crate::fix::Fragment;
+use crate::plural::numbered;
 use crate::template::{Place, Template};
 
 /// The weight of a severity in the rank.
@@ -118,7 +119,8 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
                         evidence_ids.push(id);
                     }
                 }
-                told.unwrap_or_else(|| format!("This does not hold here: {}.", document.title))
+                told.map(|told| numbered(&told))
+                    .unwrap_or_else(|| format!("This does not hold here: {}.", document.title))
             }
             None => format!("This does not hold here: {}.", document.title),
         },

@@ -23,6 +23,7 @@ mod proving;
 mod record;
 mod scope;
 mod shown;
+mod plural;
 mod template;
 
 pub use audit::{audit, audit_shown, counts};

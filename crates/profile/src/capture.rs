@@ -14,6 +14,7 @@ use crate::Profile;
 use crate::error::ProfileError;
 use crate::kernel::KernelSymbols;
 use crate::modules::{self, Modules};
+use crate::roots::{CUT, Roots};
 use crate::records::{REGISTERS, Record, SAMPLE_TYPE, Sample, Switched, parse};
 use crate::scheduler::{period_for, run_delays, switches_per_s};
 use crate::switches::Switches;
@@ -89,6 +90,7 @@ struct Known {
     maps: String,
     names: Names,
     unwinder: StackUnwinder,
+    roots: Roots,
 }
 
 impl Profiler {
@@ -118,6 +120,7 @@ impl Profiler {
         let switch_period = options.switch_period.unwrap_or_else(counted);
         let mut cpus = open_all(options, switch_period)?;
         let mut collected = Collected::new(pid, std::mem::take(&mut known.unwinder));
+        collected.roots = std::mem::take(&mut known.roots);
         let begun = Instant::now();
         let delays_before = run_delays(pid);
         for cpu in &cpus {
@@ -136,6 +139,7 @@ impl Profiler {
         cpus.iter_mut().for_each(|cpu| cpu.drain(&mut buffer, &mut collected));
         drop(cpus);
         known.unwinder = std::mem::take(&mut collected.unwinder);
+        known.roots = std::mem::take(&mut collected.roots);
         let mut profile = collected.into_profile(&mut known.names, switch_period);
         profile.window_s = window_s;
         for thread in &mut profile.threads {
@@ -169,7 +173,7 @@ impl Profiler {
             None => KernelSymbols::read(Path::new(PROC)),
         };
         let names = Names { modules, kernel, found: HashMap::new(), kept: HashSet::new() };
-        self.known = Some(Known { maps, names, unwinder });
+        self.known = Some(Known { maps, names, unwinder, roots: Roots::default() });
         Ok(())
     }
 }
@@ -256,6 +260,7 @@ type Addresses = (Vec<u64>, Vec<u64>);
 struct Collected {
     pid: u32,
     unwinder: StackUnwinder,
+    roots: Roots,
     /// Numbers of the stacks.
     stacks: HashMap<Addresses, usize>,
     /// Samples on a CPU by stack.
@@ -281,6 +286,7 @@ impl Collected {
         Self {
             pid,
             unwinder,
+            roots: Roots::default(),
             stacks: HashMap::new(),
             on_cpu: HashMap::new(),
             running: HashMap::new(),
@@ -318,6 +324,7 @@ impl Collected {
         };
         self.samples += 1;
         self.truncated += u64::from(!complete);
+        let user = self.roots.joined(sample.tid, user, complete);
         let next = self.stacks.len();
         *self.stacks.entry((user, sample.kernel.clone())).or_insert(next)
     }
@@ -434,7 +441,10 @@ impl Names {
             };
             Arc::clone(found.entry(address).or_insert_with(name))
         };
-        let of_user = |address| modules.name(address);
+        let of_user = |address| match address {
+            CUT => crate::CUT_STACK.to_owned(),
+            _ => modules.name(address),
+        };
         let of_kernel = |address| symbols.name(address);
         let mut names: Vec<Arc<str>> = user.iter().rev().map(|address| name(*address, &of_user)).collect();
         names.extend(kernel.iter().rev().map(|address| name(*address, &of_kernel)));

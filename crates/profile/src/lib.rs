@@ -14,6 +14,7 @@ mod kernel;
 mod modules;
 mod names;
 mod records;
+mod roots;
 mod scheduler;
 mod switches;
 mod symbols;
@@ -26,6 +27,10 @@ pub use switches::ThreadTime;
 
 /// The stack of a thread none of whose waits was sampled.
 pub const NOT_SAMPLED: &str = "[not sampled]";
+
+/// Stands in a stack for functions that are not known, because the stack was copied in part: the outermost ones before it are those
+/// of other stacks of its thread.
+pub const CUT_STACK: &str = "[not copied]";
 
 /// The result of a capture.
 #[derive(Debug, Clone, Default)]

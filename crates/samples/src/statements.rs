@@ -165,6 +165,27 @@ pub fn statement_times(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<()
     Ok(())
 }
 
+/// `ER_NO_SUCH_TABLE`, and `ER_TABLEACCESS_DENIED_ERROR`: what an account without rights on the schema is told of a table, there or not.
+const NO_SUCH_TABLE: u16 = 1146;
+const DENIED: u16 = 1142;
+
+/// Errors of a deadlock that MySQL 8.0 and later have raised: `server.errors.deadlocks`. 8.0.12 leaves InnoDB's own counter at 0.
+///
+/// # Errors
+/// The server refuses, or the connection is lost.
+pub fn errors(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<(), SqlError> {
+    let asked = sql.table(
+        "SELECT SUM_ERROR_RAISED AS RAISED FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER = 1213",
+    );
+    let table = match asked {
+        // Other servers have no such table.
+        Err(SqlError::Refused { code: NO_SUCH_TABLE | DENIED, .. }) => return Ok(()),
+        asked => asked?,
+    };
+    values.set_some("server.errors.deadlocks", table.cell(0, "RAISED").and_then(|text| text.parse().ok()));
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use mydyno_facts::is_status_gauge;
@@ -269,6 +290,17 @@ mod tests {
         assert_eq!(values.numbers["server.file.binlog.write_s"], 0.5);
         assert_eq!(values.numbers["server.file.binlog.miscs"], 3.0);
         assert_eq!(values.numbers["server.file.binlog.misc_s"], 2.0);
+    }
+
+    #[test]
+    fn a_server_without_counts_of_errors_has_no_value() {
+        let (values, _) = read(Scripted::always(table(&["RAISED"], &[&["411"]])), errors);
+        assert_eq!(values.numbers["server.errors.deadlocks"], 411.0);
+        for code in [1142, 1146] {
+            let refused = SqlError::Refused { code, message: "no such table".to_owned() };
+            let (values, ended) = read(Scripted::failing(refused), errors);
+            assert!(values.numbers.is_empty() && ended.is_ok());
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub enum ServerNote {
 type Group = (&'static str, &'static str, fn(&mut ReadOnly<'_>, &mut Values) -> Result<(), SqlError>);
 
 /// Groups that a server may refuse: name, privilege, reading.
-const OPTIONAL: [Group; 3] = [
+const OPTIONAL: [Group; 4] = [
     (
         "information_schema.INNODB_METRICS (and sessions of other accounts)",
         "PROCESS",
@@ -70,6 +70,7 @@ const OPTIONAL: [Group; 3] = [
     ),
     ("performance_schema file times", "SELECT on performance_schema", statements::file_calls),
     ("performance_schema statement times", "SELECT on performance_schema", statements::statement_times),
+    ("performance_schema errors", "SELECT on performance_schema", statements::errors),
 ];
 
 /// Reads the counters of a server over one connection, which is opened again after it was lost.

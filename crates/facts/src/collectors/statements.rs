@@ -77,6 +77,7 @@ pub static COLLECTOR: Collector = Collector {
             "count",
             "statements that gave up waiting for a row lock (error 1205) since the start; MySQL 8.0.1 and later tell it",
         ),
+        fact("server.errors.deadlocks", "count", "errors of a deadlock (1213), likewise"),
         fact("server.errors.tables_full", "count", "errors of a full table (1114), likewise"),
         fact("server.errors.access_denied", "count", "logins that were refused (1045), likewise"),
         fact(
@@ -155,7 +156,7 @@ const LONG_LISTS: [Wording; 1] = [(
 
 /// Errors that the server has raised, by their number: those that few programs look at.
 const RAISED: [Wording; 1] = [(
-    "SELECT ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER IN (1205, 1114, 1045)",
+    "SELECT ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER IN (1205, 1213, 1114, 1045)",
     &[mysql(80_001..)],
 )];
 
@@ -295,7 +296,7 @@ fn raised(sql: &mut ReadOnly<'_>, readings: &Readings) {
         .1
         .map(|table| table.rows)
         .map_err(|e| e.missing("SELECT on performance_schema"));
-    for (id, number) in [("lock_wait_timeouts", "1205"), ("tables_full", "1114"), ("access_denied", "1045")] {
+    for (id, number) in [("lock_wait_timeouts", "1205"), ("deadlocks", "1213"), ("tables_full", "1114"), ("access_denied", "1045")] {
         let of = |rows: &Vec<Row>| {
             let row = rows.iter().find(|row| row.first().and_then(Option::as_deref) == Some(number))?;
             row.get(1)?.as_deref()?.parse::<u64>().ok()

@@ -33,7 +33,8 @@ pub fn add(to: &mut Figures<'_>) {
     let waiting = to.per_s(&status("row_lock_time")).map(|ms_per_s| ms_per_s * 1e-3);
     to.set("innodb.row_lock_waiting", waiting);
     to.set("innodb.row_lock_waiting_now", to.now(&status("row_lock_current_waits")));
-    let deadlocks = to.per_s(&status("deadlocks")).or_else(|| to.per_s("server.innodb.deadlocks"));
+    let counted = [to.per_s("server.innodb.deadlocks"), to.per_s("server.errors.deadlocks")];
+    let deadlocks = to.per_s(&status("deadlocks")).or_else(|| counted.into_iter().flatten().reduce(f64::max));
     to.set("innodb.deadlocks_per_s", deadlocks);
     to.set("innodb.lock_timeouts_per_s", to.per_s("server.innodb.lock_timeouts"));
     let history = to

@@ -242,12 +242,12 @@ impl Census {
         let parts = match self.part {
             Part::Definition if !has_dictionary => {
                 format!(
-                    "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, 'BTREE', {}, '', SEQ_IN_INDEX",
+                    "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, 'BTREE', {}, '', SEQ_IN_INDEX, NULLABLE",
                     hidden(dialect)
                 )
             }
             _ => format!(
-                "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}, {}, SEQ_IN_INDEX",
+                "INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART, INDEX_TYPE, {}, {}, SEQ_IN_INDEX, NULLABLE",
                 hidden(dialect),
                 disabled(dialect)
             ),

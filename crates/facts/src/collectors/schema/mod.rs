@@ -162,6 +162,11 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "indexes on the first few characters of a text: table, index, column, characters, unique; not unique ones of 4 characters at most, unique ones of 20",
         ),
+        fact(
+            "schema.unique_with_null",
+            "",
+            "unique indexes on several columns of which one may be NULL: table, index, column (that one)",
+        ),
         fact("schema.inexact_money", "", "FLOAT, DOUBLE and text columns whose names speak of money"),
         fact("schema.text_dates", "", "text columns whose names speak of a date or a time"),
         fact("schema.timestamps_ahead", "", "TIMESTAMP columns whose names speak of a time ahead"),

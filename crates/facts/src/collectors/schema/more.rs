@@ -30,6 +30,7 @@ pub struct More {
     disabled: Vec<Value>,
     with_key: Vec<Value>,
     short_prefixes: Vec<Value>,
+    unique_with_null: Vec<Value>,
     by_name: ByName,
     own_statistics: Vec<Value>,
     leftovers: Vec<Value>,
@@ -145,6 +146,10 @@ impl More {
             if let Some(entry) = short_prefix(table, index) {
                 self.short_prefixes.push(entry);
             }
+            if let Some(column) = may_be_null(index, rows) {
+                self.unique_with_null
+                    .push(json!({"table": table, "index": index.name, "column": column}));
+            }
             let ends = key.is_some_and(|key| {
                 index.name != "PRIMARY"
                     && index.parts.len() > key.parts.len()
@@ -232,6 +237,7 @@ impl More {
             ("schema.hidden_indexes", self.hidden),
             ("schema.indexes_with_key", self.with_key),
             ("schema.short_prefixes", self.short_prefixes),
+            ("schema.unique_with_null", self.unique_with_null),
         ] {
             put(id, list, readings, from, all);
         }
@@ -258,6 +264,13 @@ fn short_prefix(table: &str, index: &Index) -> Option<Value> {
     (short && index.kind == "BTREE" && !index.hidden).then(|| {
         json!({"table": table, "index": index.name, "column": column, "characters": characters, "unique": index.unique})
     })
+}
+
+/// The first column that may be NULL of a unique index on several columns: rows that have NULL there may be equal in the others.
+fn may_be_null<'a>(index: &Index, rows: &'a [Row]) -> Option<&'a str> {
+    let of_index = rows.iter().filter(|row| text(row, 0) == index.name);
+    let mut nullable = of_index.filter(|row| text(row, 8) == "YES" && !text(row, 2).is_empty());
+    (index.unique && index.parts.len() > 1).then(|| nullable.next().map(|row| text(row, 2))).flatten()
 }
 
 /// Whether MySQL advises against the type: FLOAT and DOUBLE with a number of digits, and ZEROFILL.
@@ -319,6 +332,27 @@ mod tests {
         let named: Vec<&Value> = more.short_prefixes.iter().map(|entry| &entry["index"]).collect();
         assert_eq!(named, ["by_name", "by_mail"]);
         assert_eq!(more.short_prefixes[1]["unique"], json!(true));
+    }
+
+    #[test]
+    fn unique_indexes_on_several_columns_of_which_one_may_be_null_are_listed() {
+        let part = |index: &str, unique: bool, column: &str, nullable: &str| -> Row {
+            let cells = [index, if unique { "0" } else { "1" }, column, "", "BTREE", "0", "", "1", nullable];
+            cells.map(|cell| (!cell.is_empty()).then(|| cell.to_owned())).to_vec()
+        };
+        let rows = [
+            part("mail", true, "mail", ""),
+            part("mail", true, "deleted_at", "YES"),
+            part("phone", true, "phone", "YES"),
+            part("both", false, "a", "YES"),
+            part("both", false, "b", "YES"),
+            part("pair", true, "a", ""),
+            part("pair", true, "b", ""),
+        ];
+        let mut more = More::default();
+        more.table("shop.t", true, &[], &grouped(&rows), &rows);
+        let expected = json!({"table": "shop.t", "index": "mail", "column": "deleted_at"});
+        assert_eq!(more.unique_with_null, [expected]);
     }
 
     #[test]
