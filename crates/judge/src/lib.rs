@@ -19,11 +19,11 @@ mod grouped;
 mod judge;
 mod ledger;
 pub mod lint;
+mod plural;
 mod proving;
 mod record;
 mod scope;
 mod shown;
-mod plural;
 mod template;
 
 pub use audit::{audit, audit_shown, counts};

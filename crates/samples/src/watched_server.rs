@@ -265,7 +265,8 @@ mod tests {
         let pid = ServerPid::default();
         let heard = Arc::clone(&notes);
         let later = Later(vec![Some((Fake(100), 9)), None]);
-        let first = Connected { sql: Fake(6), pid: Some(8) };
+        // As many answers as one reading asks for.
+        let first = Connected { sql: Fake(7), pid: Some(8) };
         let mut server =
             WatchedServer::new(later, first, pid.clone(), move |n| heard.lock().unwrap().push(n));
         let mut read = || {

@@ -296,7 +296,12 @@ fn raised(sql: &mut ReadOnly<'_>, readings: &Readings) {
         .1
         .map(|table| table.rows)
         .map_err(|e| e.missing("SELECT on performance_schema"));
-    for (id, number) in [("lock_wait_timeouts", "1205"), ("deadlocks", "1213"), ("tables_full", "1114"), ("access_denied", "1045")] {
+    for (id, number) in [
+        ("lock_wait_timeouts", "1205"),
+        ("deadlocks", "1213"),
+        ("tables_full", "1114"),
+        ("access_denied", "1045"),
+    ] {
         let of = |rows: &Vec<Row>| {
             let row = rows.iter().find(|row| row.first().and_then(Option::as_deref) == Some(number))?;
             row.get(1)?.as_deref()?.parse::<u64>().ok()

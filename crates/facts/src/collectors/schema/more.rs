@@ -147,8 +147,7 @@ impl More {
                 self.short_prefixes.push(entry);
             }
             if let Some(column) = may_be_null(index, rows) {
-                self.unique_with_null
-                    .push(json!({"table": table, "index": index.name, "column": column}));
+                self.unique_with_null.push(json!({"table": table, "index": index.name, "column": column}));
             }
             let ends = key.is_some_and(|key| {
                 index.name != "PRIMARY"
