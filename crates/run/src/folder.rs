@@ -11,6 +11,7 @@ use mydyno_model::sample::Sample;
 use serde::de::DeserializeOwned;
 
 use crate::error::RunError;
+use crate::frames::Frames;
 use crate::lines::{self, Lines};
 
 /// Most bytes of a document of the folder.
@@ -39,7 +40,7 @@ pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
         Manifest::from_json(&text).map_err(|source| RunError::Document { path: manifest_path, source })?;
     let events = plain(folder, file::EVENTS);
     let intervals = plain(folder, file::INTERVALS);
-    let samples = observed(folder);
+    let (samples, frames) = observed(folder);
     let ended = events
         .values
         .iter()
@@ -52,7 +53,7 @@ pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
     let intervals = lines::check_intervals(intervals.values, &mut damage);
     let events = lines::check_events(events.values, &mut damage);
     lines::check_phases(&intervals, &events, &mut damage);
-    let samples = lines::frames(samples.values, &mut damage);
+    let samples = frames.end(&mut damage);
     Ok(RunRecord { manifest, facts, intervals, events, samples, damage, recording })
 }
 
@@ -90,15 +91,19 @@ fn plain<T: DeserializeOwned>(folder: &Path, name: &str) -> Lines<T> {
 }
 
 /// The lines of a zstd stream up to its end or the first damage.
-fn observed(folder: &Path) -> Lines<Sample> {
+fn observed(folder: &Path) -> (Lines<Sample>, Frames) {
     // A stream may request a window of 2 GB; 8 MB is the largest that the writer's levels use.
     let open = || -> std::io::Result<_> {
         let mut decoder = zstd::Decoder::new(open_regular(&folder.join(file::OBSERVE))?)?;
         decoder.window_log_max(23)?;
         Ok(decoder)
     };
-    match open() {
-        Ok(decoder) => lines::read(BufReader::new(decoder), LARGEST_OBSERVATION),
+    let mut frames = Frames::new();
+    let lines = match open() {
+        Ok(decoder) => {
+            lines::read_each(BufReader::new(decoder), LARGEST_OBSERVATION, |sample| frames.push(sample))
+        }
         Err(error) => Lines::unopened(&error),
-    }
+    };
+    (lines, frames)
 }

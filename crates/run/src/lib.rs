@@ -11,6 +11,7 @@ mod course;
 mod due;
 mod error;
 pub mod folder;
+mod frames;
 pub mod guard;
 pub mod kept;
 mod lines;

@@ -4,26 +4,19 @@ use std::collections::HashMap;
 use std::io::{BufRead, Read as _};
 
 use mydyno_model::record::{End, Event, EventKind, Interval, Phase};
-use mydyno_model::sample::Sample;
 use serde::de::DeserializeOwned;
 
 /// Longest line in bytes. One second of 20 operations takes 24 kB.
 const LONGEST_LINE: u64 = 4 << 20;
 
 /// Longest time in seconds between two lines; the first one may start up to 30 times as late.
-const LONGEST_GAP_S: f64 = 86_400.0;
+pub(crate) const LONGEST_GAP_S: f64 = 86_400.0;
 
 /// Seconds that may lie between the event of a phase and its first window, and between its last window and the next event.
 const TOLERANCE_S: f64 = 0.25;
 
 /// Largest plausible count of a window: no load reaches it, and the sum over all windows of a record fits 64 bits.
 const LARGEST_COUNT: u64 = 1_000_000_000_000;
-
-/// Values of samples that are kept in memory, about 100 bytes each; longer runs keep every second, fourth … sample.
-const MOST_VALUES: usize = 1_000_000;
-
-/// Values that are copied while samples are expanded, which bounds the time: a day of 500 values a second.
-const MOST_COPIED: usize = 50_000_000;
 
 /// The lines of a file.
 pub(crate) struct Lines<T> {
@@ -39,6 +32,17 @@ pub(crate) struct Lines<T> {
 
 /// Reads at most `most` bytes. Zeros, which file systems leave after a crash, are skipped and counted as an unreadable line.
 pub(crate) fn read<T: DeserializeOwned>(reader: impl BufRead, most: u64) -> Lines<T> {
+    let mut values = Vec::new();
+    let lines = read_each(reader, most, |value| values.push(value));
+    Lines { values, ..lines }
+}
+
+/// Reads likewise, and hands over each value as soon as its line was read: the lines that come back hold none.
+pub(crate) fn read_each<T: DeserializeOwned>(
+    reader: impl BufRead,
+    most: u64,
+    mut take: impl FnMut(T),
+) -> Lines<T> {
     let mut lines = Lines { values: Vec::new(), unreadable: None, torn: false, cut: false };
     let mut reader = reader.take(most);
     let mut line = Vec::new();
@@ -67,7 +71,7 @@ pub(crate) fn read<T: DeserializeOwned>(reader: impl BufRead, most: u64) -> Line
                 if zeros > 0 || parsed.is_err() {
                     lines.note_unreadable(number);
                 }
-                lines.values.extend(parsed.ok());
+                parsed.into_iter().for_each(&mut take);
                 continue;
             }
         }
@@ -280,39 +284,6 @@ pub(crate) fn check_events(mut events: Vec<Event>, damage: &mut Vec<String>) -> 
     events
 }
 
-/// Expands samples to full frames. Long series are thinned out: counters are cumulative, so that rates stay right.
-pub(crate) fn frames(samples: Vec<Sample>, damage: &mut Vec<String>) -> Vec<Sample> {
-    let mut kept: Vec<Sample> = Vec::new();
-    let mut last: Option<Sample> = None;
-    let (mut stride, mut values, mut copied) = (1, 0, 0_usize);
-    for (number, sample) in samples.into_iter().enumerate() {
-        let before = last.as_ref();
-        let latest_s = before.map_or(30.0 * LONGEST_GAP_S, |last| last.at_s + LONGEST_GAP_S);
-        let size = before.map_or(0, |last| last.values.len()) + sample.values.len();
-        copied = copied.saturating_add(size.saturating_mul(1 + sample.gone.len() / 4));
-        if !(0.0..=latest_s).contains(&sample.at_s) || copied > MOST_COPIED {
-            damage.push("samples with an impossible time, or beyond what is read, are left out".to_owned());
-            break;
-        }
-        let frame = sample.onto(before);
-        if number % stride == 0 {
-            values += frame.values.len();
-            kept.push(frame.clone());
-        }
-        last = Some(frame);
-        if values > MOST_VALUES && kept.len() > 2 {
-            stride *= 2;
-            let mut index = 0;
-            kept.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            values = kept.iter().map(|frame| frame.values.len()).sum();
-        }
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::{prop_assert, proptest};
@@ -388,21 +359,6 @@ mod tests {
         assert_eq!(lines.damage("f", true), ["the last line of f is incomplete"]);
         let cut: Lines<Interval> = read(text.as_bytes(), 10);
         assert!(cut.cut && !cut.torn);
-    }
-
-    #[test]
-    fn small_deltas_upon_a_large_frame_stay_within_bounds() {
-        let sample = |at_s: f64, key, values| Sample { at_s, key, values, ..Sample::default() };
-        let large = (0..20_000).map(|n| (format!("v{n}").into(), 1.0)).collect();
-        let deltas = (1..5_000).map(|n| sample(f64::from(n), false, indexmap::IndexMap::new()));
-        let samples = std::iter::once(sample(0.0, true, large)).chain(deltas).collect();
-        let mut damage = Vec::new();
-        let kept = frames(samples, &mut damage);
-        let values: usize = kept.iter().map(|frame| frame.values.len()).sum();
-        assert!(values <= MOST_VALUES && kept.len() > 10 && damage.len() == 1, "{values}, {damage:?}");
-        let mut damage = Vec::new();
-        assert!(frames(vec![sample(1e15, true, indexmap::IndexMap::new())], &mut damage).is_empty());
-        assert_eq!(damage.len(), 1);
     }
 
     fn event(at_s: f64, what: EventKind) -> Event {
