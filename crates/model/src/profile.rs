@@ -164,6 +164,25 @@ pub struct HotFunction {
     pub total: f64,
 }
 
+/// Requests of one kind to a block device of the host, from the kernel's tracepoints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockRequests {
+    /// Name of the device.
+    pub device: String,
+    /// `read`, `write`, `flush` or `discard`.
+    pub operation: String,
+    /// Requests that began and ended in the window.
+    pub count: u64,
+    /// Mean time from issue to completion in microseconds.
+    pub mean_us: f64,
+    /// The time that half of them stayed within, in microseconds.
+    pub p50_us: f64,
+    /// The time that 99 of 100 stayed within, in microseconds.
+    pub p99_us: f64,
+    /// The longest time, in microseconds.
+    pub max_us: f64,
+}
+
 /// `mydyno watch --profile --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileReport {
@@ -197,6 +216,9 @@ pub struct ProfileReport {
     pub functions: Vec<HotFunction>,
     /// The budget.
     pub budget: TimeBudget,
+    /// Requests to the host's block devices by device and operation, those of most time first; empty where they could not be traced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub block: Vec<BlockRequests>,
     /// Reasons to trust the figures less, each with a next step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

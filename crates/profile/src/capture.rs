@@ -1,9 +1,8 @@
 //! A capture of one process.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mydyno_linux::calls::cpu_clocks::thread_cpu_s;
@@ -11,12 +10,14 @@ use mydyno_linux::calls::perf::{Attributes, Event, Ring, open};
 use mydyno_linux::cpus;
 
 use crate::Profile;
+use crate::block::BlockTracer;
 use crate::error::ProfileError;
 use crate::kernel::KernelSymbols;
 use crate::modules::{self, Modules};
 use crate::records::{REGISTERS, Record, SAMPLE_TYPE, Sample, Switched, parse};
-use crate::roots::{CUT, Roots};
+use crate::roots::Roots;
 use crate::scheduler::{period_for, run_delays, switches_per_s};
+use crate::stack_names::{Addresses, StackNames};
 use crate::switches::Switches;
 use crate::unwind::StackUnwinder;
 
@@ -31,11 +32,19 @@ pub struct Options {
     pub switch_period: Option<u64>,
     /// Bytes of each user stack that the kernel copies.
     pub stack_bytes: u32,
+    /// Whether requests to block devices are traced as well.
+    pub block: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { window: Duration::from_secs(10), frequency_hz: 99, switch_period: None, stack_bytes: 16 << 10 }
+        Self {
+            window: Duration::from_secs(10),
+            frequency_hz: 99,
+            switch_period: None,
+            stack_bytes: 16 << 10,
+            block: false,
+        }
     }
 }
 
@@ -88,7 +97,7 @@ pub struct Profiler {
 struct Known {
     /// The mappings that `names` and `unwinder` are of.
     maps: String,
-    names: Names,
+    names: StackNames,
     unwinder: StackUnwinder,
     roots: Roots,
 }
@@ -118,7 +127,15 @@ impl Profiler {
         let Some(known) = &mut self.known else { return Err(ProfileError::NoProcess { pid }) };
         let counted = || period_for(self.switches_per_s.unwrap_or_else(|| switches_per_s(pid)));
         let switch_period = options.switch_period.unwrap_or_else(counted);
-        let mut cpus = open_all(options, switch_period)?;
+        let online = online_cpus();
+        let mut cpus = online
+            .iter()
+            .map(|cpu| Cpu::open(*cpu, options, switch_period))
+            .collect::<Result<Vec<Cpu>, ProfileError>>()?;
+        let mut traced = options.block.then(|| {
+            let tracer = BlockTracer::open(&online)?;
+            tracer.enable().map(|()| tracer)
+        });
         let mut collected = Collected::new(pid, std::mem::take(&mut known.unwinder));
         collected.roots = std::mem::take(&mut known.roots);
         let begun = Instant::now();
@@ -130,6 +147,9 @@ impl Profiler {
         while begun.elapsed() < options.window && !stop() && Path::new(PROC).join(pid.to_string()).exists() {
             std::thread::sleep(LOOK.min(options.window.saturating_sub(begun.elapsed())));
             cpus.iter_mut().for_each(|cpu| cpu.drain(&mut buffer, &mut collected));
+            if let Some(Ok(tracer)) = &mut traced {
+                tracer.drain(&mut buffer);
+            }
         }
         for cpu in &cpus {
             cpu.disable().map_err(ProfileError::system("ending the events"))?;
@@ -142,6 +162,11 @@ impl Profiler {
         known.roots = std::mem::take(&mut collected.roots);
         let mut profile = collected.into_profile(&mut known.names, switch_period);
         profile.window_s = window_s;
+        match traced {
+            Some(Ok(tracer)) => (profile.block, profile.block_lost) = tracer.end(&mut buffer),
+            Some(Err(error)) => profile.block_missing = Some(error.to_string()),
+            None => {}
+        }
         for thread in &mut profile.threads {
             let before = delays_before.get(&thread.tid).copied().unwrap_or(0);
             let after = delays.get(&thread.tid).filter(|after| **after >= before);
@@ -172,7 +197,7 @@ impl Profiler {
             Some(known) => known.names.kernel,
             None => KernelSymbols::read(Path::new(PROC)),
         };
-        let names = Names { modules, kernel, found: HashMap::new(), kept: HashSet::new() };
+        let names = StackNames::new(modules, kernel);
         self.known = Some(Known { maps, names, unwinder, roots: Roots::default() });
         Ok(())
     }
@@ -192,10 +217,10 @@ struct Cpu {
     ring: Ring,
 }
 
-fn open_all(options: &Options, switch_period: u64) -> Result<Vec<Cpu>, ProfileError> {
+fn online_cpus() -> Vec<u32> {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let online = cpus::parse(online.trim(), 1 << 16).unwrap_or_else(|| vec![0]);
-    online.into_iter().map(|cpu| Cpu::open(cpu as u32, options, switch_period)).collect()
+    online.into_iter().map(|cpu| cpu as u32).collect()
 }
 
 impl Cpu {
@@ -251,9 +276,6 @@ impl Cpu {
         self.ring.drain(buffer, |kind, misc, bytes| collected.take(parse(kind, misc, bytes), clock_id));
     }
 }
-
-/// A stack by its addresses: of the user, then of the kernel, both innermost first.
-type Addresses = (Vec<u64>, Vec<u64>);
 
 /// The contents of a capture's records, in the order in which the rings were read.
 #[derive(Debug)]
@@ -329,7 +351,7 @@ impl Collected {
         *self.stacks.entry((user, sample.kernel.clone())).or_insert(next)
     }
 
-    fn into_profile(mut self, names: &mut Names, switch_period: u64) -> Profile {
+    fn into_profile(mut self, names: &mut StackNames, switch_period: u64) -> Profile {
         // The rings are read one after the other, and threads wander between CPUs. A stack comes before the switch of its instant.
         self.events.sort_by_key(|(time, tid, event)| (*time, *tid, matches!(event, ThreadEvent::Switch(_))));
         let end_ns = self.events.last().map_or(0, |(time, ..)| *time);
@@ -406,50 +428,6 @@ fn waits(events: &[(u64, u32, ThreadEvent)], end_ns: u64) -> (Waits, Switches) {
     // Waits that outlast the capture count until its end.
     pending.into_iter().for_each(|(tid, (stack, since_ns))| add(tid, stack, end_ns.saturating_sub(since_ns)));
     (waits, switches)
-}
-
-/// Names of functions; those of addresses that were asked for are kept.
-#[derive(Debug)]
-struct Names {
-    modules: Modules,
-    kernel: KernelSymbols,
-    found: HashMap<u64, Arc<str>>,
-    /// The names of `found`, each once: a function has many addresses at which it is seen.
-    kept: HashSet<Arc<str>>,
-}
-
-/// Most names that are kept.
-const MOST_NAMES: usize = 200_000;
-
-impl Names {
-    /// Functions of a stack, outermost first.
-    fn of(&mut self, (user, kernel): &Addresses) -> Vec<Arc<str>> {
-        if self.found.len() > MOST_NAMES {
-            self.found.clear();
-            self.kept.clear();
-        }
-        let Self { modules, kernel: symbols, found, kept } = self;
-        let mut name = |address: u64, name: &dyn Fn(u64) -> String| {
-            let name = || {
-                let name = name(address);
-                if let Some(known) = kept.get(name.as_str()) {
-                    return Arc::clone(known);
-                }
-                let name: Arc<str> = name.into();
-                kept.insert(Arc::clone(&name));
-                name
-            };
-            Arc::clone(found.entry(address).or_insert_with(name))
-        };
-        let of_user = |address| match address {
-            CUT => crate::CUT_STACK.to_owned(),
-            _ => modules.name(address),
-        };
-        let of_kernel = |address| symbols.name(address);
-        let mut names: Vec<Arc<str>> = user.iter().rev().map(|address| name(*address, &of_user)).collect();
-        names.extend(kernel.iter().rev().map(|address| name(*address, &of_kernel)));
-        names
-    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,12 @@ pub enum ProfileError {
         /// The system's error.
         source: io::Error,
     },
+    /// No tracefs shows the tracepoints.
+    #[error(
+        "the kernel's tracepoints are not to be seen: run mydyno as root on a host whose tracefs is mounted \
+         (mount -t tracefs nodev /sys/kernel/tracing)"
+    )]
+    NoTracepoints,
     /// There is no such process.
     #[error("process {pid} is not there")]
     NoProcess {

@@ -5,6 +5,7 @@
 //! stacks are copied by the kernel, unwound in memory by their `.eh_frame` and never written: they hold rows and passwords. What leaves
 //! this crate are the names of functions.
 
+mod block;
 mod capture;
 mod elf;
 mod error;
@@ -16,10 +17,13 @@ mod names;
 mod records;
 mod roots;
 mod scheduler;
+mod stack_names;
 mod switches;
 mod symbols;
+mod tracepoint;
 mod unwind;
 
+pub use block::{BlockLatency, Operation};
 pub use capture::{Options, Profiler, capture};
 pub use error::ProfileError;
 pub use folded::Folded;
@@ -65,4 +69,10 @@ pub struct Profile {
     pub stacks: u64,
     /// CPU time that this program used for the capture, in seconds; unwinding included.
     pub own_cpu_s: f64,
+    /// Latency of the host's block devices, those of most time first; empty where it was not asked for.
+    pub block: Vec<BlockLatency>,
+    /// Records of requests that were lost.
+    pub block_lost: u64,
+    /// Why there is no latency of block devices, where it was asked for.
+    pub block_missing: Option<String>,
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use mydyno_facts::Source;
 use mydyno_judge::budget::StackRules;
 use mydyno_model::document::Header;
-use mydyno_model::profile::{HotFunction, ProfileReport};
-use mydyno_profile::{Folded, Options, Profile, capture};
+use mydyno_model::profile::{BlockRequests, HotFunction, ProfileReport};
+use mydyno_profile::{BlockLatency, Folded, Options, Profile, capture};
 use mydyno_wire::ConnectOptions;
 use time::OffsetDateTime;
 
@@ -61,7 +61,7 @@ pub fn profile(plan: &ProfilePlan, stop: &Cancel) -> Result<Profiled, RunError> 
         ProfilePlan::Server(options, window) => (process_of(options)?, *window),
     };
     let rules = StackRules::embedded()?;
-    let options = Options { window, ..Options::default() };
+    let options = Options { window, block: true, ..Options::default() };
     let found = capture(pid, &options, &|| stop.load(Ordering::Relaxed))?;
     let report = report(pid, &found, &rules);
     let interrupted = stop.load(Ordering::Relaxed) && found.window_s < window.as_secs_f64();
@@ -105,11 +105,24 @@ fn report(pid: u32, found: &Profile, rules: &StackRules) -> ProfileReport {
         own_cpu: found.own_cpu_s / found.window_s,
         functions: functions.collect(),
         budget: budget_of(rules, found),
+        block: found.block.iter().map(requests).collect(),
         notes: Vec::new(),
         extra: serde_json::Map::new(),
     };
     report.notes = notes(&report, found);
     report
+}
+
+fn requests(found: &BlockLatency) -> BlockRequests {
+    BlockRequests {
+        device: found.device.clone(),
+        operation: found.operation.name().to_owned(),
+        count: found.count,
+        mean_us: found.mean_us,
+        p50_us: found.p50_us,
+        p99_us: found.p99_us,
+        max_us: found.max_us,
+    }
 }
 
 /// Conditions that impair the figures.
@@ -130,8 +143,17 @@ fn notes(report: &ProfileReport, found: &Profile) -> Vec<String> {
     }
     if report.truncated > MUCH_TRUNCATED {
         notes.push(format!(
-            "{} of the stacks end before the start of their thread: deep ones exceed the 16 KiB that are copied",
+            "{} of the stacks end before the start of their thread: deep ones exceed the 16 KiB that are copied, and their outermost functions are those of another stack of the thread",
             percent(report.truncated)
+        ));
+    }
+    if let Some(why) = &found.block_missing {
+        notes.push(format!("requests to disks are not traced one by one: {why}"));
+    }
+    if found.block_lost > 0 {
+        notes.push(format!(
+            "{} records of requests to disks were lost: the counts are too low, and the slowest requests may be missing",
+            found.block_lost
         ));
     }
     let samples = found.on_cpu.sum();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use mydyno_model::document::Document as _;
 use mydyno_model::profile::ProfileReport;
 use mydyno_model::text;
+use mydyno_model::units::three_digits;
 use mydyno_profile::Folded;
 use mydyno_report::flame::{self, Flame};
 use mydyno_run::watch::{self, ProfilePlan, Profiled};
@@ -149,6 +150,26 @@ fn page(report: &ProfileReport) -> String {
                 100.0 * function.own,
                 100.0 * function.total,
                 text::line(&function.name)
+            ));
+        }
+    }
+    if !report.block.is_empty() {
+        lines.push(String::new());
+        lines.push("Requests to the host's disks, each from issue to completion".to_owned());
+        lines.push(format!(
+            "  {:<12} {:<8} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            "disk", "", "count", "mean us", "p50 us", "p99 us", "max us"
+        ));
+        for found in &report.block {
+            lines.push(format!(
+                "  {:<12} {:<8} {:>9} {:>9} {:>9} {:>9} {:>9}",
+                text::line(&found.device),
+                found.operation,
+                found.count,
+                three_digits(found.mean_us),
+                three_digits(found.p50_us),
+                three_digits(found.p99_us),
+                three_digits(found.max_us)
             ));
         }
     }
