@@ -1,13 +1,14 @@
 //! Nouns that are written with both numbers, as in `3 account(s) have`: one form once the number is known.
 
 /// Verbs of the plural behind such a noun whose singular is not the verb with an s.
-const IRREGULAR: [(&str, &str); 4] = [("have", "has"), ("are", "is"), ("were", "was"), ("do", "does")];
+const IRREGULAR: [(&str, &str); 5] =
+    [("have", "has"), ("are", "is"), ("were", "was"), ("do", "does"), ("copy", "copies")];
 
 /// Verbs that the claims write behind such a noun, whose singular has an s.
-const REGULAR: [&str; 28] = [
-    "apply", "ask", "begin", "belong", "differ", "end", "fetch", "find", "give", "hold", "keep", "lie", "lock",
-    "log", "make", "name", "prepare", "put", "read", "refer", "run", "seem", "send", "sleep", "take", "use", "wait",
-    "write",
+const REGULAR: [&str; 31] = [
+    "apply", "ask", "begin", "belong", "differ", "end", "fetch", "find", "give", "hold", "keep", "lie",
+    "lock", "log", "look", "make", "name", "prepare", "put", "read", "refer", "remove", "run", "scan",
+    "seem", "send", "sleep", "take", "use", "wait", "write",
 ];
 
 /// The text with each `noun(s)` or `noun(es)` in the number of the count before it; one without a count keeps both forms.
@@ -34,12 +35,16 @@ pub fn numbered(text: &str) -> String {
         } else if until_verb == Some(1) {
             out.push_str(bare);
             until_verb = Some(0);
-        } else if until_verb.take().is_some() && let Some(verb) = third_person(bare) {
+        } else if until_verb.take().is_some()
+            && let Some(verb) = third_person(bare)
+        {
             out.push_str(&verb);
         } else {
             out.push_str(bare);
             let counted = bare.trim_start_matches('(');
-            if counted.starts_with(|c: char| c.is_ascii_digit()) && counted.ends_with(|c: char| c.is_ascii_digit()) {
+            if counted.starts_with(|c: char| c.is_ascii_digit())
+                && counted.ends_with(|c: char| c.is_ascii_digit())
+            {
                 singular = Some(counted == "1");
             } else if bare.ends_with(['.', ':', ';', ',']) {
                 singular = None;

@@ -6,6 +6,7 @@ pub mod access;
 pub mod activity;
 pub mod boot_files;
 pub mod cgroup;
+mod client_files;
 mod counted;
 pub mod cpu;
 pub mod declared;

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 121] = [
+pub(super) const NAMED: [FactInfo; 135] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -108,6 +108,8 @@ pub(super) const NAMED: [FactInfo; 121] = [
     fact("server.triggers.KIND", "", ""),
     fact("server.routines.KIND", "", ""),
     fact("server.options.exposed", "", ""),
+    fact("server.options.exposed_clients", "", ""),
+    fact("server.options.client_sockets", "", ""),
     fact("server.replication.CHANNEL.worker_error", "", ""),
     fact("server.views.invalid", "", ""),
     fact("server.views.of_accounts", "", ""),
@@ -119,6 +121,18 @@ pub(super) const NAMED: [FactInfo; 121] = [
     fact("server.accounts.kept_passwords", "", ""),
     fact("server.tables.many_partitions", "", ""),
     fact("server.upkeep.backup_jobs", "", ""),
+    fact("server.upkeep.jobs_ignored", "", ""),
+    fact("server.upkeep.status_lost", "", ""),
+    fact("server.upkeep.without_routines", "", ""),
+    fact("server.upkeep.without_events", "", ""),
+    fact("server.upkeep.schemas_undumped", "", ""),
+    fact("server.upkeep.raw_copies", "", ""),
+    fact("server.upkeep.deletes_binlogs", "", ""),
+    fact("server.upkeep.scanners", "", ""),
+    fact("server.upkeep.scripts_exposed", "", ""),
+    fact("server.upkeep.backups_tiny", "", ""),
+    fact("server.upkeep.backups_incomplete", "", ""),
+    fact("server.upkeep.backups_exposed", "", ""),
     fact("storage.ROLE.path", "", ""),
     fact("storage.ROLE.mount_point", "", ""),
     fact("storage.ROLE.mounted_from", "", ""),
