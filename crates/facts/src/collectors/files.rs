@@ -27,7 +27,11 @@ pub static COLLECTOR: Collector = Collector {
             "binary logs that the index names and that are not there; 20 at most",
         ),
         fact("server.binlogs.total_bytes", "bytes", "their size"),
-        fact("server.binlogs.kept_s", "s", "for how long the server keeps them, where it removes them by age"),
+        fact(
+            "server.binlogs.kept_s",
+            "s",
+            "for how long the server keeps them, where it removes them by age",
+        ),
         fact("server.binlogs.covered_s", "s", "time since the oldest of them was last written"),
         fact(
             "server.binlogs.daily_bytes",

@@ -87,6 +87,11 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "sockets that option files of clients and of PHP name, that are not the server's and not there: file, socket; 20 at most",
         ),
+        fact(
+            "server.options.defaults_file",
+            "",
+            "the only option file that its command line names (--defaults-file)",
+        ),
         fact("server.options.command_line", "", "options of the command line: name and value"),
         fact("server.options.persisted", "", "settings in mysqld-auto.cnf: name and value"),
     ],
@@ -151,6 +156,8 @@ fn files(
     });
     let read_groups = version.and_then(|v| Ok((family_of(v), version_number(v)?)));
     let start = Start::of(arguments);
+    let only = start.only.clone().ok_or_else(|| Missing::Absent("the command line names none".to_owned()));
+    readings.put("server.options.defaults_file", "/proc/PID/cmdline", only);
     let found = read_groups.and_then(|(family, number)| {
         let groups = groups(&family, number, start.suffix.as_deref());
         let (homes, home) = homes(source, server);

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 135] = [
+pub(super) const NAMED: [FactInfo; 146] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -73,6 +73,17 @@ pub(super) const NAMED: [FactInfo; 135] = [
     fact("server.sequences.filling", "", ""),
     fact("server.views.failing", "", ""),
     fact("server.files.cores", "", ""),
+    fact("server.init_connect.without_table", "", ""),
+    fact("server.files.exports", "", ""),
+    fact("server.binlogs.left", "", ""),
+    fact("server.files.linked", "", ""),
+    fact("server.files.elsewhere_at", "", ""),
+    fact("server.logs.not_rotated", "", ""),
+    fact("server.logs.unwritable", "", ""),
+    fact("server.logs.created_for_others", "", ""),
+    fact("server.unit.options", "", ""),
+    fact("server.options.defaults_file", "", ""),
+    fact("host.other_servers", "", ""),
     fact("server.files.dumps", "", ""),
     fact("server.files.orphans", "", ""),
     fact("server.upkeep.jobs_with_password", "", ""),

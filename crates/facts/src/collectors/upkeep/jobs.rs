@@ -135,6 +135,11 @@ pub fn all(source: &Source) -> Read<(Vec<Job>, Vec<Value>)> {
     let mut ignored: Vec<(String, String, Value)> = Vec::new();
     for (folder, name) in files {
         let path = format!("{folder}/{name}");
+        // Names that somebody gave to switch the job off.
+        let is_off = name.starts_with('.') || [".off", ".disabled"].iter().any(|end| name.ends_with(end));
+        if is_off && debian {
+            continue;
+        }
         let Ok(text) = source.text_within(&path, LARGEST) else { continue };
         let job = Job::of(&path, &path, &text, interval(source, &folder, &name, &text));
         match passed_over(source, debian, &folder, &name) {
@@ -321,11 +326,13 @@ mod tests {
             ("etc/cron.d/db-backup.sh", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
             ("etc/cron.d/fine", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
             ("etc/cron.d/fine.bak", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
+            ("etc/cron.d/was.off", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
             ("etc/cron.d/cut", "0 3 * * * root mysqldump -A > /srv/x.sql"),
             ("etc/cron.d/open", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
             ("etc/cron.daily/dump", "#!/bin/sh\nmysqldump -A > /srv/x.sql\n"),
         ]);
-        let plain = ["db-backup.sh", "fine", "fine.bak", "cut"].map(|name| format!("etc/cron.d/{name}"));
+        let plain =
+            ["db-backup.sh", "fine", "fine.bak", "cut", "was.off"].map(|name| format!("etc/cron.d/{name}"));
         modes(&tree, &plain.each_ref().map(|path| (path.as_str(), 0o644)));
         modes(&tree, &[("etc/cron.d/open", 0o664), ("etc/cron.daily/dump", 0o644)]);
         let (jobs, ignored) = all(&source).unwrap();

@@ -132,11 +132,11 @@ pub fn tiny(all: &[Kept]) -> Vec<Value> {
     for series in series(all) {
         let Some((last, before)) = series.split_last() else { continue };
         let ends = |ends: &[&str]| ends.iter().any(|end| last.path.ends_with(end));
-        // Empty archives of gzip, bzip2, xz and zstd have 13 to 32 bytes; the smallest dump of a schema has a head.
+        // Empty archives of gzip, bzip2, xz and zstd have 13 to 45 bytes; files of one CREATE DATABASE some more.
         let least = match () {
-            () if ends(&COMPRESSED) => 100,
+            () if ends(&COMPRESSED) => 50,
             () if ends(&ARCHIVES) => 1024,
-            () if ends(&PLAIN) => 200,
+            () if ends(&PLAIN) => 50,
             () => continue,
         };
         let mut sizes: Vec<u64> =
@@ -234,7 +234,10 @@ pub fn place(newest: &Kept, datadir: &str, device: (u32, u32)) -> &'static str {
 pub fn exposed(source: &Source, all: &[Kept]) -> Vec<Value> {
     let place = Place { source, view: "" };
     let mut found: Vec<Value> = Vec::new();
-    let newest = all.last().filter(|kept| !WEB.iter().any(|root| kept.path.starts_with(&format!("{root}/"))));
+    let ends =
+        |path: &str| [&PLAIN[..], &COMPRESSED, &ARCHIVES].concat().iter().any(|end| path.ends_with(end));
+    let of_web = |path: &str| WEB.iter().any(|root| path.starts_with(&format!("{root}/")));
+    let newest = all.iter().rev().find(|kept| ends(&kept.path) && !of_web(&kept.path));
     if let Some(mut entry) = newest.and_then(|kept| place.open_to_all(&kept.path, 0o004)) {
         entry["web"] = false.into();
         found.push(entry);
@@ -311,7 +314,7 @@ mod tests {
             Vec::<Value>::new()
         );
         assert_eq!(
-            tiny(&[kept("/b/x.sql", 199, 0), kept("/b/backup", 1, 0), kept("/b/y.tar", 1023, 0)]).len(),
+            tiny(&[kept("/b/x.sql", 49, 0), kept("/b/backup", 1, 0), kept("/b/y.tar", 1023, 0)]).len(),
             2
         );
     }
