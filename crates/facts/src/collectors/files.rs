@@ -27,6 +27,11 @@ pub static COLLECTOR: Collector = Collector {
             "binary logs that the index names and that are not there; 20 at most",
         ),
         fact("server.binlogs.total_bytes", "bytes", "their size"),
+        fact(
+            "server.binlogs.kept_s",
+            "s",
+            "for how long the server keeps them, where it removes them by age",
+        ),
         fact("server.binlogs.covered_s", "s", "time since the oldest of them was last written"),
         fact(
             "server.binlogs.daily_bytes",
@@ -101,6 +106,7 @@ fn run(context: &Context, readings: &Readings) {
     };
     let at = Place { source: &context.source, view, datadir };
     binary_logs(context, &at, readings);
+    readings.put("server.binlogs.kept_s", "variables", kept_s(context));
     for (id, named) in [
         ("server.files.system_tablespace_bytes", Some("ibdata1")),
         ("server.files.temporary_tablespace_bytes", Some("ibtmp1")),
@@ -161,6 +167,19 @@ impl Place<'_> {
 
     fn size(&self, path: &str) -> Read<u64> {
         Ok(self.source.stat(&self.reached(path))?.size_bytes)
+    }
+}
+
+/// For how long binary logs are kept: where both variables are set, that of seconds counts.
+fn kept_s(context: &Context) -> Read<f64> {
+    let number = |name: &str| context.variable(name).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
+    let on = |name: &str| context.variable(name).is_none_or(|text| !["OFF", "0"].contains(&text));
+    let seconds = number("binlog_expire_logs_seconds");
+    let kept = if seconds > 0.0 { seconds } else { number("expire_logs_days") * 86_400.0 };
+    let is_logged = context.variable("log_bin").is_some() && on("log_bin");
+    match is_logged && kept > 0.0 && on("binlog_expire_logs_auto_purge") {
+        true => Ok(kept),
+        false => Err(Missing::Absent("no binary log is removed by age".to_owned())),
     }
 }
 

@@ -6,6 +6,7 @@ pub mod access;
 pub mod activity;
 pub mod boot_files;
 pub mod cgroup;
+mod client_files;
 mod counted;
 pub mod cpu;
 pub mod declared;
@@ -19,6 +20,7 @@ pub mod innodb;
 pub mod kernel;
 pub mod locks;
 pub mod memory;
+mod neighbours;
 pub mod network;
 pub mod objects;
 pub mod options;
@@ -30,7 +32,9 @@ pub mod process;
 pub mod process_memory;
 pub mod reclaim;
 pub mod registered;
+pub mod remnants;
 mod replication;
+pub mod rotation;
 pub mod schema;
 pub mod server;
 pub mod services;
@@ -73,6 +77,8 @@ pub static ALL: &[&Collector] = &[
     &upkeep::COLLECTOR,
     &files::COLLECTOR,
     &places::COLLECTOR,
+    &remnants::COLLECTOR,
+    &rotation::COLLECTOR,
     &exposure::COLLECTOR,
     &options::COLLECTOR,
     &server::COLLECTOR,

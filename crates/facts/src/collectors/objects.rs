@@ -23,6 +23,8 @@ pub static COLLECTOR: Collector = Collector {
     deadline_ms: 4000,
     depth: Depth::Audit,
     facts: &[
+        fact("server.routines.of_users", "count", "stored routines outside the server's own schemas"),
+        fact("server.events.of_users", "count", "events"),
         fact(
             "server.routines.without_definer",
             "count",
@@ -121,6 +123,8 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
+const ROUTINES_COUNTED: &str =
+    "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys')";
 const ROUTINES: &str = "SELECT COUNT(*) FROM information_schema.ROUTINES o WHERE o.ROUTINE_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u)";
 const PARTITIONS: &str = "SELECT CONCAT(database_name, '.', SUBSTRING_INDEX(LOWER(table_name), '#p#', 1)) AS name, COUNT(*) FROM mysql.innodb_table_stats WHERE LOWER(table_name) LIKE '%#p#%' GROUP BY name HAVING COUNT(*) >= 200 ORDER BY COUNT(*) DESC LIMIT 20";
 const EVENTS_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.EVENTS";
@@ -190,6 +194,7 @@ fn password_checks(context: &Context, readings: &Readings) {
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     password_checks(context, readings);
     for (id, statement) in [
+        ("server.routines.of_users", ROUTINES_COUNTED),
         ("server.routines.without_definer", ROUTINES),
         ("server.init_connect.set", INIT_CONNECT),
         ("server.init_connect.autocommit_off", AUTOCOMMIT),
@@ -264,6 +269,7 @@ fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
     ];
     let counts = [("server.events.without_definer", EVENTS), ("server.events.enabled", ENABLED)];
     let all = sql.rows(EVENTS_COUNTED).map_err(|e| e.missing("EVENT")).and_then(|rows| count(&rows));
+    readings.put("server.events.of_users", EVENTS_COUNTED, all.clone());
     if all == Ok(Value::from(0)) {
         counts.iter().for_each(|(id, _)| readings.put(id, EVENTS_COUNTED, Ok(0)));
         return lists.iter().for_each(|(id, _)| readings.put(id, EVENTS_COUNTED, Ok(Vec::<Value>::new())));

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::client_files;
 use crate::collectors::exposure::with_password;
 use crate::context::{Context, Depth};
 use crate::mounts;
@@ -76,6 +77,21 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "those of these files that every user of the host may read and in which a password stands: file, mode",
         ),
+        fact(
+            "server.options.exposed_clients",
+            "",
+            "option files of the host's users with a password in them that every user of the host may read: file, mode, user (the account that they name); 20 at most",
+        ),
+        fact(
+            "server.options.client_sockets",
+            "",
+            "sockets that option files of clients and of PHP name, that are not the server's and not there: file, socket; 20 at most",
+        ),
+        fact(
+            "server.options.defaults_file",
+            "",
+            "the only option file that its command line names (--defaults-file)",
+        ),
         fact("server.options.command_line", "", "options of the command line: name and value"),
         fact("server.options.persisted", "", "settings in mysqld-auto.cnf: name and value"),
     ],
@@ -140,6 +156,8 @@ fn files(
     });
     let read_groups = version.and_then(|v| Ok((family_of(v), version_number(v)?)));
     let start = Start::of(arguments);
+    let only = start.only.clone().ok_or_else(|| Missing::Absent("the command line names none".to_owned()));
+    readings.put("server.options.defaults_file", "/proc/PID/cmdline", only);
     let found = read_groups.and_then(|(family, number)| {
         let groups = groups(&family, number, start.suffix.as_deref());
         let (homes, home) = homes(source, server);
@@ -154,6 +172,21 @@ fn files(
         let exposed =
             were_read.filter_map(|file| with_password(source, &prefix, &file.path)).collect::<Vec<Value>>();
         readings.put("server.options.exposed", from, Ok(exposed));
+        let known: Vec<&str> = reading
+            .files
+            .iter()
+            .filter(|file| file.not_read.is_none())
+            .map(|file| file.path.as_str())
+            .collect();
+        readings.put("server.options.exposed_clients", from, Ok(client_files::exposed(source, &known)));
+        let sockets = match (prefix.is_empty(), context.variable("socket")) {
+            (true, Some(socket)) => {
+                let known: Vec<String> = known.iter().map(|file| (*file).to_owned()).collect();
+                Ok(client_files::sockets(source, &known, &within(context, socket)))
+            }
+            _ => Err(Missing::Absent("the server has no socket that clients of this host see".to_owned())),
+        };
+        readings.put("server.options.client_sockets", from, sockets);
         let usual = start.only.is_none() && !start.no_defaults;
         let passed = passed_over(source, &prefix, &reading, &groups, usual);
         readings.put("server.options.passed_over", from, Ok(passed));
@@ -170,6 +203,14 @@ fn files(
     for (id, value) in facts_of(&groups, reading) {
         let source = if id == "server.options.groups" { "the server's version" } else { from };
         readings.put(id, source, Ok(value));
+    }
+}
+
+/// A path of the server, which may be relative to its data directory.
+fn within(context: &Context, path: &str) -> String {
+    match (path.starts_with('/'), context.datadir()) {
+        (false, Ok(datadir)) => format!("{datadir}/{path}"),
+        _ => path.to_owned(),
     }
 }
 

@@ -73,6 +73,21 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.process.allocator", "", "memory allocator that is loaded"),
         fact("server.process.preload", "", "LD_PRELOAD and the allocator's settings in its environment"),
         fact(
+            "server.process.time_zone",
+            "",
+            "TZ in its environment, where that names a region, as Europe/Berlin",
+        ),
+        fact(
+            "server.process.host_time_zone",
+            "",
+            "the region that /etc/localtime leads to, as the server sees it",
+        ),
+        fact(
+            "server.process.tracer",
+            "",
+            "name of the program that traces it by ptrace(2), as strace and gdb do",
+        ),
+        fact(
             "server.process.foreign_namespaces",
             "",
             "namespaces that are not ours: it runs in a container, or we do",
@@ -185,6 +200,13 @@ impl Facts<'_> {
                 u64::from_str_radix(mask, 16).map_err(|_| unexpected(&path, "a hexadecimal mask", mask))?;
             Ok((mask & (1 << 23) != 0).into())
         });
+        let tracer = with(&|text| match number_field::<u64>(text, "TracerPid", &path)? {
+            0 => Err(Missing::Absent("no program traces it".to_owned())),
+            pid => {
+                Ok(self.source.read(&format!("/proc/{pid}/comm")).unwrap_or_else(|_| pid.to_string()).into())
+            }
+        });
+        self.put("tracer", "status", tracer);
         self.put("may_set_numa_policy", "status", may);
         for (name, key) in [("nodes_allowed", "Mems_allowed_list"), ("capabilities", "CapEff")] {
             self.put(name, "status", with(&|text| Ok(required(text, key, &path)?.into())));
@@ -249,6 +271,18 @@ impl Facts<'_> {
             kept.map(str::to_owned).collect::<Vec<String>>()
         });
         self.put("preload", "environ", kept);
+        let zone = self.source.bytes(&self.server.file("environ")).and_then(|bytes| {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let zone = text.split('\0').find_map(|pair| region(pair.strip_prefix("TZ=")?));
+            zone.ok_or_else(|| Missing::Absent("its environment names no time zone".to_owned()))
+        });
+        self.put("time_zone", "environ", zone);
+        let link = self.source.link(&self.server.file("root/etc/localtime"));
+        let host = link.and_then(|link| {
+            let zone = link.split("zoneinfo/").nth(1).and_then(region);
+            zone.ok_or_else(|| Missing::Absent("/etc/localtime leads to no region".to_owned()))
+        });
+        self.put("host_time_zone", "root/etc/localtime", host);
     }
 
     fn namespaces(&self) {
@@ -329,6 +363,16 @@ fn without_secrets<'a>(arguments: impl Iterator<Item = &'a str>) -> Vec<String> 
         value_of_secret = is_option && !argument.contains('=') && secrets::is_secret_variable(name);
     }
     kept
+}
+
+/// A time zone that is named by a region. UTC and its names are none: servers are often set to it on purpose.
+fn region(text: &str) -> Option<String> {
+    let text = text.trim_start_matches(':');
+    let name = text.split("zoneinfo/").last().unwrap_or(text);
+    let is_region = name.split_once('/').is_some_and(|(area, place)| {
+        area != "Etc" && !place.is_empty() && area.starts_with(|c: char| c.is_ascii_uppercase())
+    });
+    is_region.then(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -31,6 +31,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.process.memory.swap_bytes", "bytes", "memory that is swapped out"),
         fact("server.process.memory.locked_bytes", "bytes", "memory that cannot be swapped"),
         fact(
+            "server.process.numa_policy",
+            "",
+            "policy of the mapping that holds most of its memory: default, bind:NODES, interleave:NODES, prefer:NODE",
+        ),
+        fact(
             "server.process.numa.NODE.bytes",
             "bytes",
             "memory on a NUMA node; only read where there are several",
@@ -79,14 +84,31 @@ fn memory(source: &Source, server: &Process, readings: &Readings) {
     readings.put("server.process.memory.huge_page_bytes", path, huge);
 }
 
+/// The policy of the mappings that hold most memory, as `bind:0` or `interleave:0-1`.
+fn policy(text: &str) -> Option<String> {
+    let pages = |line: &str| -> u64 {
+        let words = line.split_ascii_whitespace().filter_map(|word| word.split_once('='));
+        words.filter(|(name, _)| *name == "anon").filter_map(|(_, pages)| pages.parse::<u64>().ok()).sum()
+    };
+    let most = text.lines().max_by_key(|line| pages(line))?;
+    most.split_ascii_whitespace().nth(1).map(str::to_owned)
+}
+
 fn nodes(source: &Source, server: &Process, readings: &Readings) {
     let online = "/sys/devices/system/node/online";
     let several = source.read(online).and_then(|text| list(&text, online)).is_ok_and(|nodes| nodes.len() > 1);
-    if !several {
-        return;
-    }
     let path = server.file("numa_maps");
-    match source.read(&path) {
+    if !several {
+        let one = Missing::Absent("the host has one NUMA node".to_owned());
+        return readings.put::<Value>("server.process.numa_policy", path, Err(one));
+    }
+    let text = source.read(&path);
+    let told = text
+        .as_ref()
+        .map_err(Clone::clone)
+        .and_then(|text| policy(text).ok_or_else(|| Missing::Absent("it has no mapping".to_owned())));
+    readings.put("server.process.numa_policy", path.as_str(), told);
+    match text {
         Ok(text) => {
             for (node, bytes) in by_node(&text) {
                 readings.put(&format!("server.process.numa.{node}.bytes"), path.as_str(), Ok(bytes));
@@ -162,12 +184,13 @@ fn open_file(source: &Source, server: &Process, fd: &str) -> Option<(Kind, bool)
 
 #[cfg(test)]
 mod tests {
-    use super::by_node;
+    use super::{by_node, policy};
 
     #[test]
     fn pages_of_a_node_are_counted_in_their_size() {
         let text = "7f00 default anon=3 dirty=3 N0=2 N1=1 kernelpagesize_kB=4\n7f10 interleave:0-1 huge N0=1 kernelpagesize_kB=2048\nbad N1=x Nx=3\n";
         let sums = by_node(text);
+        assert_eq!(policy(text).as_deref(), Some("default"));
         assert_eq!(sums[&0], 2 * 4096 + 2048 * 1024);
         assert_eq!(sums[&1], 4096);
         assert_eq!(sums.len(), 2);

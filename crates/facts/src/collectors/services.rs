@@ -1,9 +1,10 @@
 //! Other programs of the host that affect the server: daemons that kill, move or tune processes, and other database
 //! servers.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::neighbours::{self, Programs};
 use crate::context::{Context, Depth};
 use crate::parse::kib_field;
 use crate::readings::Readings;
@@ -22,7 +23,16 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "daemons that run and bear on a database server: those that kill, balance, tune or set the clock",
         ),
-        fact("host.other_servers", "", "other database servers of this host: name, pid and rss_bytes"),
+        fact(
+            "host.other_servers",
+            "",
+            "other database servers of this host: name, pid, rss_bytes, takes_bytes (its pool as configured, where that is more), datadir, port, program, unit, stray (no service of its own starts it)",
+        ),
+        fact(
+            "host.large_programs",
+            "",
+            "programs that take memory beside the database servers: name, rss_bytes (all processes of the name); from 512 MiB, those of web, caches and other databases from 64 MiB; 20 at most",
+        ),
         fact(
             "host.sshd.oom_score_adj",
             "",
@@ -78,6 +88,8 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("host.sshd.oom_score_adj", "/proc/PID/oom_score_adj", sshd);
     readings.put("host.drbd.without_flushes", "/etc/drbd.d", without_flushes(source));
     readings.put::<Value>("host.daemons", "/proc/*/comm", found.clone().map(|f| f.daemons.into()));
+    let large = found.as_ref().map(|f| f.programs.large()).map_err(Clone::clone);
+    readings.put("host.large_programs", "/proc/*/status", large);
     readings.put::<Value>("host.other_servers", "/proc/*/status", found.map(|f| f.servers.into()));
     let path =
         ["/etc/tuned/active_profile", "/run/tuned/active_profile"].into_iter().find(|p| source.exists(p));
@@ -95,6 +107,7 @@ fn run(context: &Context, readings: &Readings) {
 struct Found {
     daemons: Vec<String>,
     servers: Vec<Value>,
+    programs: Programs,
     /// The lowest oom_score_adj of the processes named sshd: that of the one that listens.
     sshd: Option<i64>,
 }
@@ -151,7 +164,9 @@ fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
             let Ok(rss_bytes) = source.read(&path).and_then(|text| kib_field(&text, "VmRSS", &path)) else {
                 continue;
             };
-            found.servers.push(json!({"name": name, "pid": pid, "rss_bytes": rss_bytes}));
+            found.servers.push(neighbours::server(source, pid, &name, rss_bytes));
+        } else if server != Some(pid) && pid != std::process::id() {
+            found.programs.add(source, pid, &name);
         }
     }
     found.daemons.sort_unstable();
@@ -162,6 +177,7 @@ fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
 mod tests {
     use super::*;
     use crate::tree::Tree;
+    use serde_json::json;
 
     fn process(tree: &Tree, pid: u32, name: &str, rss_kib: u64) {
         tree.file(&format!("proc/{pid}/comm"), format!("{name}\n"));
@@ -178,7 +194,9 @@ mod tests {
         }
         let found = programs(&tree.source(), Some(9)).unwrap();
         assert_eq!(found.daemons, ["systemd-timesyncd"]);
-        assert_eq!(found.servers, [json!({"name": "mysqld", "pid": 12, "rss_bytes": 102_400})]);
+        assert_eq!(found.servers.len(), 1);
+        let [name, pid, rss] = ["name", "pid", "rss_bytes"].map(|key| found.servers[0][key].clone());
+        assert_eq!((name, pid, rss), (json!("mysqld"), json!(12), json!(102_400)));
     }
 
     #[test]

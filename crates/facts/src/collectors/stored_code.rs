@@ -25,6 +25,11 @@ pub static COLLECTOR: Collector = Collector {
             "triggers that write to or read a table that is not there: code (its name), table; 20 at most; with more than 5,000 tables, where the server has no dictionary, they are not asked for",
         ),
         fact("server.routines.without_table", "", "stored routines, likewise"),
+        fact(
+            "server.init_connect.without_table",
+            "",
+            "tables that the statements of init_connect name and that are not there; the text is not kept",
+        ),
         fact("server.triggers.lax", "", "triggers that were made without a strict sql_mode; 20 at most"),
         fact("server.routines.lax", "", "stored routines, likewise"),
         fact(
@@ -128,6 +133,27 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         let found = found.and_then(|all| without_table(sql, &all, &temporary, &mut there));
         readings.put(id, from, found);
     }
+    let found = of_init_connect(sql, &mut there);
+    readings.put("server.init_connect.without_table", "the text of init_connect", found);
+}
+
+/// Tables of init_connect that are not there. Those without a schema are another one for each session.
+fn of_init_connect(sql: &mut ReadOnly<'_>, there: &mut BTreeMap<(String, String), bool>) -> Read<Vec<Value>> {
+    let rows = sql.rows("SELECT @@GLOBAL.init_connect").map_err(|e| e.missing("SELECT"))?;
+    let text = rows.into_iter().flatten().flatten().next().unwrap_or_default();
+    let mut found = Vec::new();
+    for (schema, table) in tables(&words(&text)) {
+        let Some(schema) = schema else { continue };
+        let place = (schema, table);
+        let is_there = match there.get(&place) {
+            Some(known) => *known,
+            None => exists(sql, &place)?,
+        };
+        if !is_there && found.len() < 20 {
+            found.push(Value::from(format!("{}.{}", place.0, place.1)));
+        }
+    }
+    Ok(found)
 }
 
 /// Accounts beside root that may execute one of these routines.

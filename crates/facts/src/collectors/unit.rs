@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
+use crate::option_files::normal;
 use crate::readings::Readings;
+use crate::secrets;
 use crate::source::{Missing, Read, Source};
 
 /// The server's systemd unit.
@@ -19,6 +21,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.unit.name", "", "systemd service that the server runs in"),
         fact("server.unit.path", "", "file of the service"),
         fact("server.unit.drop_ins", "", "files that add to it, in the order of reading"),
+        fact(
+            "server.unit.options",
+            "",
+            "options of the server in the last ExecStart= of the unit and its drop-ins, and in variables that these set: file, name, value; values that can be secret left out",
+        ),
         fact("server.unit.restart", "", "when systemd starts it again (Restart=)"),
         fact("server.unit.timeout_start_s", "s", "how long it may take to start; infinity is no limit"),
         fact("server.unit.timeout_stop_s", "s", "how long it may take to stop; infinity is no limit"),
@@ -52,9 +59,12 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Host(run),
 };
 
+/// Folder of the units that a host has of its own.
+const SYSTEM: &str = "/etc/systemd/system";
+
 /// Folders of systemd.unit(5), the first that has a file wins.
 const FOLDERS: [&str; 5] = [
-    "/etc/systemd/system",
+    SYSTEM,
     "/run/systemd/system",
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
@@ -90,11 +100,19 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("server.unit.name", membership.as_str(), name.clone());
     let unit = match name.and_then(|name| Unit::of(source, &name)) {
         Ok(unit) => unit,
-        Err(missing) => return readings.rest_is(&membership, &missing),
+        Err(missing) => {
+            // A server that was started by hand is started by its service after the next boot.
+            let by_name = drop_ins_by_name(source, &server.name);
+            if !by_name.is_empty() {
+                readings.put("server.unit.options", SYSTEM, Ok(by_name));
+            }
+            return readings.rest_is(&membership, &missing);
+        }
     };
     let path = unit.path.as_str();
     readings.put("server.unit.path", path, Ok(path));
     readings.put("server.unit.drop_ins", path, Ok(unit.drop_ins.clone()));
+    readings.put("server.unit.options", path, options(source, &unit));
     for (fact, setting) in SETTINGS {
         readings.put(&format!("server.unit.{fact}"), path, unit.get(setting).map(str::to_owned));
     }
@@ -184,6 +202,74 @@ impl Unit {
     }
 }
 
+/// Options of the server that the unit's files bring: those of the last ExecStart=, and of variables whose names end in OPTS or
+/// OPTIONS, in these files and in the files of variables that they name.
+fn options(source: &Source, unit: &Unit) -> Read<Vec<Value>> {
+    const MOST: usize = 100;
+    let mut started: Vec<Value> = Vec::new();
+    let mut others: Vec<Value> = Vec::new();
+    for file in std::iter::once(&unit.path).chain(&unit.drop_ins) {
+        let text = source.read(file)?.replace("\\\n", " ");
+        for line in text.lines().map(str::trim) {
+            let Some((name, value)) = line.split_once('=') else { continue };
+            match name.trim() {
+                "ExecStart" => started = words(file, value),
+                "Environment" => others.extend(words(file, value)),
+                "EnvironmentFile" => {
+                    let named = value.trim().trim_start_matches('-');
+                    let text = source.text_within(named, 64 << 10).unwrap_or_default();
+                    let lines = text.lines().filter(|line| line.split('=').next().is_some_and(is_of_options));
+                    others.extend(lines.flat_map(|line| words(named, line)));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(started.into_iter().chain(others).take(MOST).collect())
+}
+
+/// Options in drop-ins of the services that distributions give a server of this name.
+fn drop_ins_by_name(source: &Source, process: &str) -> Vec<Value> {
+    let names: &[&str] = match process {
+        "mariadbd" => &["mariadb", "mysql"],
+        _ => &["mysql", "mysqld"],
+    };
+    let mut found = Vec::new();
+    for folder in names.iter().map(|name| format!("{SYSTEM}/{name}.service.d")) {
+        for file in source.list(&folder).unwrap_or_default() {
+            let path = format!("{folder}/{file}");
+            let drop_ins = vec![];
+            let unit = Unit { path, drop_ins, settings: BTreeMap::new() };
+            if file.ends_with(".conf") {
+                found.extend(options(source, &unit).unwrap_or_default());
+            }
+        }
+    }
+    found
+}
+
+fn is_of_options(name: &str) -> bool {
+    let name = name.trim();
+    !name.starts_with('#') && ["OPTS", "OPTIONS", "ARGS"].iter().any(|end| name.ends_with(end))
+}
+
+/// The words of a command or a variable that are options.
+fn words(file: &str, text: &str) -> Vec<Value> {
+    let words = text.split(|c: char| c.is_whitespace() || c == '"' || c == '\'').map(|word| {
+        // The first option of a variable, as in MYSQLD_OPTS=--skip-name-resolve.
+        word.find("=--").filter(|_| !word.starts_with('-')).map_or(word, |at| &word[at + 1..])
+    });
+    let options = words.filter_map(|word| {
+        let option = word.strip_prefix("--").filter(|option| !option.is_empty())?;
+        let (name, value) =
+            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        let name = normal(name);
+        let value = value.filter(|_| !secrets::is_secret_variable(&name));
+        Some(json!({"file": file, "name": name, "value": value}))
+    });
+    options.collect()
+}
+
 /// `mysql@.service` for `mysql@a.service`.
 fn template_of(name: &str) -> Option<String> {
     let (before, _) = name.split_once('@')?;
@@ -218,7 +304,6 @@ fn timeout(text: &str, path: &str) -> Read<Value> {
 mod tests {
     use super::*;
     use crate::tree::tree;
-    use serde_json::json;
 
     #[test]
     fn drop_ins_add_to_the_unit_and_an_empty_value_takes_back() {
@@ -243,6 +328,35 @@ mod tests {
         assert_eq!(timeout(unit.get("TimeoutStartSec").unwrap(), "/u"), Ok(json!(900.0)));
         assert_eq!(unit.drop_ins.len(), 2);
         assert!(matches!(Unit::of(&source, "mysql.service"), Err(Missing::Absent(_))));
+    }
+
+    #[test]
+    fn options_of_the_last_start_and_of_variables_are_told_with_their_files() {
+        let (_tree, source) = tree(&[
+            (
+                "lib/systemd/system/mysql.service",
+                "[Service]\nEnvironmentFile=-/etc/default/mysql\nExecStart=/usr/sbin/mysqld --first=1\n",
+            ),
+            (
+                "etc/systemd/system/mysql.service.d/o.conf",
+                "[Service]\nEnvironment=\"MYSQLD_OPTS=--skip-grant-tables --report-password=x\"\nExecStart=\nExecStart=/usr/sbin/mysqld --innodb-buffer-pool-size=4G $MYSQLD_OPTS\n",
+            ),
+            ("etc/default/mysql", "MYSQLD_OPTS=--skip-networking\nOTHER=--no\n"),
+        ]);
+        let unit = Unit::of(&source, "mysql.service").unwrap();
+        let found = options(&source, &unit).unwrap();
+        let told: Vec<(&str, &str)> =
+            found.iter().map(|o| (o["name"].as_str().unwrap(), o["value"].as_str().unwrap_or("-"))).collect();
+        let expected = [
+            ("innodb_buffer_pool_size", "4G"),
+            ("skip_networking", "-"),
+            ("skip_grant_tables", "-"),
+            ("report_password", "-"),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(drop_ins_by_name(&source, "mysqld").len(), 3);
+        assert!(drop_ins_by_name(&source, "mariadbd").len() == 3);
+        assert_eq!(found[0]["file"], "/etc/systemd/system/mysql.service.d/o.conf");
     }
 
     #[test]

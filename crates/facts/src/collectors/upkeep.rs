@@ -1,36 +1,49 @@
 //! Care for the server's data on the host: jobs that make backups, and permissions of the data directory.
 
+mod dumps;
+mod jobs;
+mod kept;
+mod others;
+mod shell;
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use self::dumps::Dump;
+use self::jobs::Job;
+use self::kept::Kept;
+use self::others::Places;
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::exposure::Place;
+use crate::collectors::schema::more::is_leftover_schema;
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::readings::Readings;
 use crate::source::{Missing, Read, Source};
+use crate::table_files::of_file_name;
 
 /// Backups and permissions.
 pub static COLLECTOR: Collector = Collector {
     name: "upkeep",
-    cost: Cost { host_ms: 5, server_ms: 0 },
+    cost: Cost { host_ms: 20, server_ms: 0 },
     deadline_ms: 2000,
     depth: Depth::Audit,
     facts: &[
         fact(
             "server.upkeep.backup_jobs",
             "",
-            "files of cron and systemd on the server's host that name a program which makes backups of databases; 20 at most",
+            "files of cron and systemd on the server's host that name a program which makes backups of databases, or a script that calls one; 20 at most",
         ),
         fact(
             "server.upkeep.jobs_with_password",
             "",
-            "such files in which a dump has its password on its command line; the password is not kept",
+            "such files, and scripts that they call, in which a dump has its password on its command line; the password is not kept",
         ),
         fact(
             "server.upkeep.jobs_without_snapshot",
             "",
-            "such files in which a dump has no option that makes it of one instant, and none that names a file of options",
+            "such files and scripts in which a dump has no option that makes it of one instant, and none that names a file of options",
         ),
         fact("server.upkeep.backups_running", "", "programs for backups that run on the server's host now"),
         fact(
@@ -39,6 +52,77 @@ pub static COLLECTOR: Collector = Collector {
             "age of the newest file of a backup in the folders that such jobs name, and in usual ones as /var/backups and /backup",
         ),
         fact("server.upkeep.newest_backup", "", "that file"),
+        fact(
+            "server.upkeep.jobs_ignored",
+            "",
+            "files of jobs that make backups and that cron passes over: file, why; 20 at most",
+        ),
+        fact(
+            "server.upkeep.status_lost",
+            "",
+            "scripts that send a dump through a pipe and do not look whether it failed; 20 at most",
+        ),
+        fact(
+            "server.upkeep.without_routines",
+            "",
+            "jobs and scripts whose dumps leave stored routines out, where no dump has them: file, all (whether it takes all schemas); 20 at most",
+        ),
+        fact("server.upkeep.without_events", "", "the same of events"),
+        fact(
+            "server.upkeep.schemas_undumped",
+            "",
+            "schemas with tables that no dump names, where all jobs dump schemas by their names; 20 at most",
+        ),
+        fact(
+            "server.upkeep.raw_copies",
+            "",
+            "jobs and scripts that copy the data directory while the server runs, where no job makes a backup that is consistent; 20 at most",
+        ),
+        fact(
+            "server.upkeep.deletes_binlogs",
+            "",
+            "jobs and scripts that remove binary logs by rm or find; 20 at most",
+        ),
+        fact(
+            "server.upkeep.scanners",
+            "",
+            "jobs and scripts that search the data directory for viruses: file, moves (whether they move or remove files); 20 at most",
+        ),
+        fact(
+            "server.upkeep.scripts_exposed",
+            "",
+            "scripts of jobs with a password of a dump in them that every user of the host may read: file, mode; 20 at most",
+        ),
+        fact(
+            "server.upkeep.copies_away",
+            "",
+            "whether a job or a program on the host may carry backups to another host",
+        ),
+        fact(
+            "server.upkeep.backup_interval_s",
+            "s",
+            "time between two backups: by the schedule of the jobs, else by the newest two files of a series",
+        ),
+        fact(
+            "server.upkeep.backups_tiny",
+            "",
+            "newest backups that hold nothing, or less than a twentieth of what the earlier ones of their series hold: file, size_bytes, usual_bytes; 20 at most",
+        ),
+        fact(
+            "server.upkeep.backups_incomplete",
+            "",
+            "newest dumps that lack the line which mysqldump writes last; 5 at most",
+        ),
+        fact(
+            "server.upkeep.backups_exposed",
+            "",
+            "dumps in a folder that web servers show, and the newest backup where every user of the host may read it: file, mode, web; 20 at most",
+        ),
+        fact(
+            "server.upkeep.backup_place",
+            "",
+            "where the newest backup lies: within the data directory, on its disk, or apart",
+        ),
         fact("server.upkeep.datadir_mode", "", "permissions of the data directory, as octal digits"),
         fact(
             "server.upkeep.datadir_open",
@@ -49,114 +133,151 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Host(run),
 };
 
-/// Folders of jobs.
-const FOLDERS: [&str; 8] = [
-    "/etc/cron.d",
-    "/etc/cron.hourly",
-    "/etc/cron.daily",
-    "/etc/cron.weekly",
-    "/etc/cron.monthly",
-    "/var/spool/cron",
-    "/var/spool/cron/crontabs",
-    "/etc/systemd/system",
-];
+/// Entries of a list.
+const LISTED: usize = 20;
 
-/// Parts of the names of programs that make backups and have no `backup` in their names.
-const PROGRAMS: [&str; 12] = [
-    "mysqldump",
-    "mariadb-dump",
-    "mysqlpump",
-    "mydumper",
-    "mysqlsh",
-    "holland",
-    "zmanda",
-    "borgmatic",
-    "restic",
-    "mysqlhotcopy",
-    "lvcreate",
-    "zfs snapshot",
-];
-
-/// Largest file of a job.
-const LARGEST: u64 = 256 << 10;
+/// Folders of the data directory that are looked at.
+const MOST_FOLDERS: usize = 1000;
 
 fn run(context: &Context, readings: &Readings) {
     let server = match &context.server {
         Ok(server) => server,
         Err(missing) => return readings.rest_is("/etc/cron.d", missing),
     };
-    let jobs = backup_jobs(&context.source);
-    let newest = match &jobs {
-        Ok(jobs) => newest(&context.source, &jobs.folders),
-        Err(missing) => Err(missing.clone()),
+    let source = &context.source;
+    let datadir = context.datadir().map(str::to_owned);
+    let seen = datadir.clone().and_then(|datadir| Ok(format!("{}{datadir}", mounts::view(source, server)?)));
+    let mode = seen.clone().and_then(|seen| source.stat(&seen));
+    let from = datadir.clone().unwrap_or_else(|_| "datadir".to_owned());
+    let bits = mode.as_ref().map(|found| found.mode & 0o7777).map_err(Clone::clone);
+    readings.put("server.upkeep.datadir_mode", from.clone(), bits.clone().map(|mode| format!("{mode:03o}")));
+    readings.put("server.upkeep.datadir_open", from, bits.map(|mode| mode & 0o005 != 0));
+    let names = programs(source);
+    readings.put(
+        "server.upkeep.backups_running",
+        "/proc/*/comm",
+        names.as_ref().map(|names| running(names)).map_err(Clone::clone),
+    );
+    let (jobs, ignored) = match jobs::all(source) {
+        Ok(found) => found,
+        Err(missing) => return readings.rest_is("cron and systemd", &missing),
     };
-    for (id, list) in [
-        ("server.upkeep.backup_jobs", (|jobs| &jobs.files) as fn(&Jobs) -> &Vec<Value>),
-        ("server.upkeep.jobs_with_password", |jobs| &jobs.with_password),
-        ("server.upkeep.jobs_without_snapshot", |jobs| &jobs.without_snapshot),
+    readings.put("server.upkeep.jobs_ignored", "cron", Ok(ignored));
+    let places = Places { datadir: datadir.clone().unwrap_or_default(), binlogs: binlogs(context) };
+    let dumps = of_jobs(source, &jobs, &places, readings);
+    let away = names.map(|names| others::copies_away(&jobs, &names));
+    readings.put("server.upkeep.copies_away", "cron and systemd", away);
+    let undumped = seen.and_then(|seen| {
+        let all = schemas(source, &seen)?;
+        dumps::undumped(&jobs, &dumps, &all)
+            .ok_or_else(|| Missing::Absent("the jobs do not dump schemas by a list of names".to_owned()))
+    });
+    readings.put("server.upkeep.schemas_undumped", "cron and systemd", undumped);
+    let folders: Vec<String> = jobs.iter().filter(|job| job.makes_backups()).flat_map(folders).collect();
+    let all = kept::all(source, &folders, datadir.as_deref().ok());
+    of_files(source, &all, &jobs, readings);
+    let place = mode.and_then(|mode| Ok(kept::place(newest(&all)?, &places.datadir, mode.device)));
+    readings.put("server.upkeep.backup_place", "folders of backups", place);
+}
+
+/// What jobs say of themselves.
+fn of_jobs<'a>(source: &Source, jobs: &'a [Job], places: &Places, readings: &Readings) -> Vec<Dump<'a>> {
+    let put = |id: &str, list: Vec<Value>| {
+        readings.put(&format!("server.upkeep.{id}"), "cron and systemd", Ok(list));
+    };
+    let dumps = dumps::of(source, jobs);
+    let mut makers: Vec<Value> = Vec::new();
+    for job in jobs.iter().filter(|job| job.makes_backups()) {
+        let file = Value::from(job.job.as_str());
+        if !makers.contains(&file) && makers.len() < LISTED {
+            makers.push(file);
+        }
+    }
+    put("backup_jobs", makers);
+    for (id, is) in [
+        ("jobs_with_password", (|dump| dump.shows_password()) as fn(&Dump<'_>) -> bool),
+        ("jobs_without_snapshot", |dump| dump.is_torn()),
+        ("status_lost", |dump| dump.status_is_lost()),
     ] {
-        readings.put(
-            id,
-            "cron and systemd",
-            jobs.as_ref().map(|jobs| list(jobs).clone()).map_err(Clone::clone),
-        );
+        let mut files: Vec<Value> =
+            dumps.iter().filter(|dump| is(dump)).map(|dump| dump.file.into()).collect();
+        files.dedup();
+        files.truncate(LISTED);
+        put(id, files);
     }
-    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let age = newest.clone().map(|(_, written_s)| now_s.saturating_sub(written_s));
-    readings.put("server.upkeep.newest_backup_age_s", "folders of backups", age);
-    readings.put("server.upkeep.newest_backup", "folders of backups", newest.map(|(path, _)| path));
-    readings.put("server.upkeep.backups_running", "/proc/*/comm", running(&context.source));
-    let mode = || -> Read<(String, u32)> {
-        let datadir = context.datadir()?;
-        let seen = format!("{}{datadir}", mounts::view(&context.source, server)?);
-        Ok((datadir.to_owned(), context.source.stat(&seen)?.mode & 0o7777))
+    for (id, long, short) in [("without_routines", "routines", "-R"), ("without_events", "events", "-E")] {
+        let holds = others::physical(jobs);
+        put(id, if holds { vec![] } else { dumps::without(&dumps, long, short) });
+    }
+    put("raw_copies", others::raw_copies(jobs, places));
+    put("deletes_binlogs", others::deletes_binlogs(jobs, places));
+    put("scanners", others::scanners(jobs, places));
+    let place = Place { source, view: "" };
+    let secret = |job: &&Job| {
+        let of_dump = dumps.iter().any(|dump| dump.file == job.path && dump.shows_password());
+        let set = |name: &str| {
+            job.script.variables.get(name).is_some_and(|value| !value.is_empty() && !value.contains('$'))
+        };
+        job.is_called() && (of_dump || set("MYSQL_PWD"))
     };
-    let mode = mode();
-    let from = mode.as_ref().map_or("datadir", |(path, _)| path.as_str()).to_owned();
-    let mode = mode.map(|(_, mode)| mode);
-    readings.put("server.upkeep.datadir_mode", from.clone(), mode.clone().map(|mode| format!("{mode:03o}")));
-    readings.put("server.upkeep.datadir_open", from, mode.map(|mode| mode & 0o005 != 0));
+    let exposed = jobs.iter().filter(secret).filter_map(|job| place.open_to_all(&job.path, 0o004));
+    put("scripts_exposed", exposed.take(LISTED).collect());
+    dumps
 }
 
-/// Files of jobs, 20 of each kind at most.
-#[derive(Debug, Default, PartialEq)]
-struct Jobs {
-    /// Those that make backups.
-    files: Vec<Value>,
-    /// The folders that their lines name.
-    folders: Vec<String>,
-    with_password: Vec<Value>,
-    without_snapshot: Vec<Value>,
+/// What files of backups say.
+fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let from = "folders of backups";
+    let newest = newest(all);
+    let age = newest.clone().map(|kept| now_s.saturating_sub(kept.written_s));
+    readings.put("server.upkeep.newest_backup_age_s", from, age);
+    readings.put("server.upkeep.newest_backup", from, newest.map(|kept| kept.path.as_str()));
+    let by_jobs = jobs.iter().filter(|job| job.makes_backups()).filter_map(|job| job.interval_s).min();
+    let interval = by_jobs.or_else(|| kept::interval(all));
+    let interval = interval.ok_or_else(|| Missing::Absent("neither jobs nor files tell it".to_owned()));
+    readings.put("server.upkeep.backup_interval_s", from, interval);
+    readings.put("server.upkeep.backups_tiny", from, Ok(kept::tiny(all)));
+    readings.put("server.upkeep.backups_incomplete", from, Ok(kept::incomplete(source, all, now_s)));
+    readings.put("server.upkeep.backups_exposed", from, Ok(kept::exposed(source, all)));
 }
 
-/// Files that name such a program outside comments. Files of other users' jobs are read by root only.
-fn backup_jobs(source: &Source) -> Read<Jobs> {
-    let mut files = vec!["/etc/crontab".to_owned()];
-    for folder in FOLDERS {
-        match source.list(folder) {
-            Ok(names) => files.extend(names.iter().map(|name| format!("{folder}/{name}"))),
-            Err(denied @ Missing::Denied(_)) => return Err(denied),
-            Err(_) => {}
+fn newest(all: &[Kept]) -> Read<&Kept> {
+    all.last().ok_or_else(|| Missing::Absent("no file of a backup was found on this host".to_owned()))
+}
+
+/// Folder of the binary logs, and the beginning of their names.
+fn binlogs(context: &Context) -> Option<(String, String)> {
+    let base = context.variable("log_bin_basename")?;
+    let (folder, stem) = base.rsplit_once('/')?;
+    Some((folder.to_owned(), stem.to_owned()))
+}
+
+/// Schemas of users that have files of tables, by the folders of the data directory; without those whose names speak of a copy or
+/// of a test.
+fn schemas(source: &Source, datadir: &str) -> Read<Vec<String>> {
+    const OURS: [&str; 6] =
+        ["mysql", "sys", "performance_schema", "information_schema", "test", "lost+found"];
+    const ENDS: [&str; 4] = [".ibd", ".frm", ".MYD", ".MAD"];
+    let mut found = Vec::new();
+    for name in source.list(datadir)?.into_iter().take(MOST_FOLDERS) {
+        if OURS.contains(&name.as_str()) || name.contains(['.', '#']) || is_leftover_schema(&name) {
+            continue;
+        }
+        let files = source.list(&format!("{datadir}/{name}")).unwrap_or_default();
+        if files.iter().any(|file| ENDS.iter().any(|end| file.ends_with(end))) {
+            found.push(of_file_name(&name));
         }
     }
-    let mut jobs = Jobs::default();
-    for path in files {
-        // A line that ends in a backslash goes on.
-        let text = source.text_within(&path, LARGEST).unwrap_or_default().replace("\\\n", " ");
-        let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-        let calls: Vec<&str> = lines.filter(|line| makes_backups(line)).collect();
-        for (list, is) in [
-            (&mut jobs.files, (|_| true) as fn(&str) -> bool),
-            (&mut jobs.with_password, shows_password),
-            (&mut jobs.without_snapshot, is_torn),
-        ] {
-            if calls.iter().any(|line| is(line)) && list.len() < 20 {
-                list.push(Value::from(path.as_str()));
-            }
-        }
-        jobs.folders.extend(calls.into_iter().flat_map(folders_of));
-    }
-    Ok(jobs)
+    Ok(found)
+}
+
+/// Folders that a job names.
+fn folders(job: &Job) -> Vec<String> {
+    let lines = job.lines().filter(|line| !job.is_called() && jobs::makes_backups(line));
+    let texts =
+        job.script.variables.values().chain(job.script.commands.iter().flat_map(|command| &command.words));
+    lines.flat_map(folders_of).chain(texts.flat_map(|text| folders_of(text))).collect()
 }
 
 /// Folders of the absolute paths in a line, and these paths themselves where they may be folders.
@@ -168,164 +289,90 @@ fn folders_of(line: &str) -> Vec<String> {
         let folder = bare.rsplit_once('/').map_or("", |(folder, _)| folder);
         [bare.trim_end_matches('/').to_owned(), folder.to_owned()]
     });
-    const NONE: [&str; 8] = ["", "/bin", "/usr/bin", "/usr/local/bin", "/usr/sbin", "/etc", "/dev", "/tmp"];
+    const NONE: [&str; 11] = [
+        "",
+        "/bin",
+        "/usr/bin",
+        "/usr/local/bin",
+        "/usr/sbin",
+        "/etc",
+        "/dev",
+        "/tmp",
+        "/var/log",
+        "/var/lib",
+        "/run",
+    ];
     parts.filter(|path| !NONE.contains(&path.as_str()) && !path.starts_with("/etc/")).collect()
 }
 
-/// Folders in which backups usually lie.
-const USUAL: [&str; 10] = [
-    "/backup",
-    "/backups",
-    "/data/backup",
-    "/mnt/backup",
-    "/srv/backup",
-    "/srv/backups",
-    "/var/backup",
-    "/var/backups/mysql",
-    "/var/backups/mariadb",
-    "/var/lib/mysql-backups",
-];
-
-/// Files of backups that are looked at.
-const MOST_FILES: usize = 2000;
-
-/// The newest file whose name is that of a dump or an archive, with when it was written; folders within a folder are looked
-/// into as well, as each backup of a copying program is one.
-fn newest(source: &Source, named: &[String]) -> Read<(String, u64)> {
-    const PARTS: [&str; 8] =
-        [".sql", ".xb", ".mb", "dump", "backup", "xtrabackup_", "mariadb_backup_", ".tar"];
-    let mut found: Option<(String, u64)> = None;
-    let mut left = MOST_FILES;
-    let mut folders: Vec<(String, bool)> = USUAL.iter().map(|path| ((*path).to_owned(), true)).collect();
-    folders.extend(named.iter().map(|path| (path.clone(), true)));
-    while let Some((folder, outer)) = folders.pop() {
-        for name in source.list(&folder).unwrap_or_default() {
-            if left == 0 {
-                break;
-            }
-            left -= 1;
-            let path = format!("{folder}/{name}");
-            let Ok(file) = source.stat(&path) else { continue };
-            let is_folder = file.mode & 0o170_000 == 0o040_000;
-            if is_folder && outer {
-                folders.push((path, false));
-            } else if !is_folder && !of_debian(&path) && PARTS.iter().any(|part| name.contains(part)) {
-                let newer = found.as_ref().is_none_or(|(_, written_s)| file.modified_s > *written_s);
-                found = if newer { Some((path, file.modified_s)) } else { found };
-            }
-        }
-    }
-    found.ok_or_else(|| Missing::Absent("no file of a backup was found on this host".to_owned()))
+/// Names of the processes of the host, which the kernel cuts after 15 bytes.
+fn programs(source: &Source) -> Read<Vec<String>> {
+    let pids = source.list("/proc")?.into_iter().filter(|name| name.bytes().all(|b| b.is_ascii_digit()));
+    Ok(pids.filter_map(|pid| source.read(&format!("/proc/{pid}/comm")).ok()).collect())
 }
 
-/// Whether a file is one of the lists that Debian keeps in /var/backups.
-fn of_debian(path: &str) -> bool {
-    let name = path.strip_prefix("/var/backups/").unwrap_or_default();
-    ["alternatives", "apt.", "dpkg."].iter().any(|start| name.starts_with(start))
-}
-
-/// Programs that make a backup now, by the names of their processes, which the kernel cuts after 15 bytes.
-fn running(source: &Source) -> Read<Vec<Value>> {
+/// Programs that make a backup now.
+fn running(names: &[String]) -> Vec<Value> {
     const NAMES: [&str; 7] =
         ["mysqldump", "mariadb-dump", "mysqlpump", "mydumper", "xtrabackup", "mariabackup", "mariadb-backup"];
     let mut found = Vec::new();
-    for pid in source.list("/proc")?.iter().filter(|name| name.bytes().all(|b| b.is_ascii_digit())) {
-        let Ok(name) = source.read(&format!("/proc/{pid}/comm")) else { continue };
-        if NAMES.contains(&name.as_str()) && !found.contains(&Value::from(name.as_str())) {
-            found.push(Value::from(name));
+    for name in names.iter().filter(|name| NAMES.contains(&name.as_str())) {
+        if !found.contains(&json!(name)) {
+            found.push(json!(name));
         }
     }
-    Ok(found)
-}
-
-/// Whether a line calls one of the programs, or a script with a name of its own, as in /usr/local/bin/db-backup.sh.
-fn makes_backups(line: &str) -> bool {
-    // Jobs of Debian that keep copies of the lists of packages and users.
-    let of_system = ["dpkg", "/var/backups", "/etc/passwd"].iter().any(|text| line.contains(text));
-    !of_system && line.contains("backup") || PROGRAMS.iter().any(|program| line.contains(program))
-}
-
-/// Programs that write a dump by SELECT.
-const DUMPS: [&str; 3] = ["mysqldump", "mariadb-dump", "mysqlpump"];
-
-/// The words of a dump in a line: from the program's name to the end of its command.
-fn dump_words(line: &str) -> Option<Vec<&str>> {
-    let at = DUMPS.iter().filter_map(|program| line.find(program)).min()?;
-    let words = line[at..].split_whitespace();
-    Some(words.take_while(|word| !["|", ">", ">>", ";", "&&", "||"].contains(word)).collect())
-}
-
-/// Whether a dump gets its password as a word of its command line, which `ps` shows to everybody.
-fn shows_password(line: &str) -> bool {
-    let is_password = |word: &&str| {
-        let short = word.strip_prefix("-p").is_some_and(|rest| !rest.is_empty() && !rest.starts_with('-'));
-        short || word.strip_prefix("--password=").is_some_and(|rest| !rest.is_empty())
-    };
-    dump_words(line).is_some_and(|words| words.iter().any(is_password))
-}
-
-/// Whether a dump is of no single instant. A variable may hold the option.
-fn is_torn(line: &str) -> bool {
-    const WHOLE: [&str; 5] = ["--single-transaction", "--lock-all-tables", "-x", "--no-data", "-d"];
-    dump_words(line).is_some_and(|words| {
-        !words
-            .iter()
-            .any(|word| WHOLE.contains(word) || word.starts_with('$') || word.starts_with("--defaults"))
-    })
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::tree;
+    use crate::tree::{Tree, tree};
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn found(files: &[(&str, &str)]) -> (Vec<Value>, Vec<Value>, Vec<String>) {
+        let tree = Tree::of(files);
+        for (path, _) in files.iter().filter(|(path, _)| path.starts_with("etc/cron")) {
+            let mode = if path.contains("daily") { 0o755 } else { 0o644 };
+            set_permissions(tree.at(path), Permissions::from_mode(mode)).unwrap();
+        }
+        let (jobs, _) = jobs::all(&tree.source()).unwrap();
+        let makers = jobs.iter().filter(|job| job.makes_backups());
+        let dumps = dumps::of(&tree.source(), &jobs);
+        let torn = dumps.iter().filter(|dump| dump.is_torn()).map(|dump| dump.file.into()).collect();
+        (
+            makers.clone().map(|job| job.path.as_str().into()).collect(),
+            torn,
+            makers.flat_map(folders).collect(),
+        )
+    }
 
     #[test]
     fn jobs_that_name_a_program_for_backups_are_found_and_comments_are_not() {
-        let (_tree, source) = tree(&[
+        let (makers, torn, folders) = found(&[
             ("etc/crontab", "17 * * * * root run-parts /etc/cron.hourly\n"),
             ("etc/cron.d/dump", "0 3 * * * root mysqldump --all-databases > /srv/a.sql\n"),
             ("etc/cron.d/off", "# 0 3 * * * root mysqldump --all-databases\n"),
             ("var/spool/cron/crontabs/dba", "0 4 * * * /usr/local/bin/db-backup.sh\n"),
             ("etc/systemd/system/x.service", "[Service]\nExecStart=/usr/bin/mariadb-backup --backup\n"),
         ]);
-        let jobs = backup_jobs(&source).unwrap();
-        assert!(jobs.folders.contains(&"/srv".to_owned()), "{:?}", jobs.folders);
+        assert!(folders.contains(&"/srv".to_owned()), "{folders:?}");
         let expected = ["/etc/cron.d/dump", "/var/spool/cron/crontabs/dba", "/etc/systemd/system/x.service"];
-        assert_eq!(jobs.files, expected.map(Value::from));
-        assert_eq!(jobs.without_snapshot, [Value::from("/etc/cron.d/dump")]);
-        assert_eq!(jobs.with_password, Vec::<Value>::new());
+        assert_eq!(makers, expected.map(Value::from));
+        assert_eq!(torn, [Value::from("/etc/cron.d/dump")]);
     }
 
     #[test]
     fn a_host_without_jobs_has_no_backups() {
-        let (_tree, source) =
-            tree(&[("etc/cron.daily/dpkg", "#!/bin/sh\nexec /usr/libexec/dpkg/dpkg-db-backup\n")]);
-        assert_eq!(backup_jobs(&source), Ok(Jobs::default()));
+        let (makers, torn, _) =
+            found(&[("etc/cron.daily/dpkg", "#!/bin/sh\nexec /usr/libexec/dpkg/dpkg-db-backup\n")]);
+        assert_eq!((makers, torn), (vec![], vec![]));
     }
 
     #[test]
-    fn a_dump_s_password_and_its_want_of_a_snapshot_are_told_by_its_words() {
-        for (line, password, torn) in [
-            ("0 3 * * * root mysqldump -uroot -pGeheim --all-databases > /var/backups/x.sql", true, true),
-            (
-                "0 3 * * * root mariadb-dump --password=x --single-transaction shop | gzip > /srv/x",
-                true,
-                false,
-            ),
-            ("0 3 * * * root mysqldump --defaults-file=/root/.my.cnf shop > /srv/x", false, false),
-            ("0 3 * * * root mysqldump $OPTIONS shop > /srv/x", false, false),
-            ("0 3 * * * root mysqldump -p --all-databases > /srv/x", false, true),
-            ("0 3 * * * root mariadb-backup --backup --password=x", false, false),
-        ] {
-            assert!(makes_backups(line), "{line}");
-            assert_eq!((shows_password(line), is_torn(line)), (password, torn), "{line}");
-        }
-        assert!(of_debian("/var/backups/alternatives.tar.0") && !of_debian("/var/backups/shop.sql"));
-    }
-
-    #[test]
-    fn the_newest_backup_is_found_in_the_folder_of_a_job_and_in_folders_within_it() {
-        let (_tree, source) = tree(&[
+    fn the_newest_backup_is_found_in_the_folder_of_a_script_and_in_folders_within_it() {
+        let (tree, source) = tree(&[
             ("srv/dumps/shop.sql.gz", "x"),
             ("srv/dumps/notes", "x"),
             ("backup/2026-11-23/xtrabackup_info", "x"),
@@ -333,9 +380,28 @@ mod tests {
         let folders =
             folders_of("0 3 * * * root mysqldump --all-databases | gzip > /srv/dumps/$(date +%F).sql.gz");
         assert!(folders.contains(&"/srv/dumps".to_owned()), "{folders:?}");
-        assert!(newest(&source, &folders).is_ok());
-        assert!(newest(&source, &[]).unwrap().0.ends_with("xtrabackup_info"));
-        let (_tree, source) = tree(&[("srv/other", "x")]);
-        assert!(newest(&source, &[]).is_err());
+        assert_eq!(kept::all(&source, &folders, None).len(), 2);
+        tree.file("opt/x.sh", "#!/bin/sh\nDIR=/srv/dumps\nmysqldump shop | gzip > \"$DIR/shop.sql.gz\"\n");
+        tree.file("var/spool/cron/root", "0 3 * * * /opt/x.sh\n");
+        let (jobs, _) = jobs::all(&source).unwrap();
+        let named: Vec<String> =
+            jobs.iter().filter(|job| job.makes_backups()).flat_map(super::folders).collect();
+        assert!(named.contains(&"/srv/dumps".to_owned()), "{named:?}");
+        assert!(newest(&[]).is_err());
+    }
+
+    #[test]
+    fn schemas_are_folders_with_tables() {
+        let (_tree, source) = tree(&[
+            ("d/crm/a.ibd", ""),
+            ("d/mysql/b.ibd", ""),
+            ("d/old_shop/c.frm", ""),
+            ("d/a@002db/d.frm", ""),
+            ("d/empty/db.opt", ""),
+        ]);
+        let expected =
+            if is_leftover_schema("old_shop") { vec!["a-b", "crm"] } else { vec!["a-b", "crm", "old_shop"] };
+        assert_eq!(schemas(&source, "/d").unwrap(), expected);
+        assert_eq!(running(&["mysqldump".into(), "mysqldump".into(), "init".into()]), [json!("mysqldump")]);
     }
 }

@@ -33,7 +33,7 @@ impl Linter<'_> {
             let differ =
                 values.windows(2).any(|pair| pair[0] != pair[1]) && !all.iter().any(|k| k.written.secret);
             // Start scripts repeat on the command line what they read from files.
-            if !differ && last.written.place == Place::CommandLine {
+            if !differ && matches!(last.written.place, Place::CommandLine(_)) {
                 continue;
             }
             let places: Vec<String> = before

@@ -14,8 +14,8 @@ pub enum Place {
     File(String, u64, String),
     /// mysqld-auto.cnf.
     Persisted,
-    /// The command line.
-    CommandLine,
+    /// The command line, with the file of the systemd unit that has the option, where one does.
+    CommandLine(Option<String>),
 }
 
 impl Place {
@@ -24,7 +24,7 @@ impl Place {
         match self {
             Self::File(..) => "server.options.set",
             Self::Persisted => "server.options.persisted",
-            Self::CommandLine => "server.options.command_line",
+            Self::CommandLine(_) => "server.options.command_line",
         }
     }
 
@@ -33,7 +33,8 @@ impl Place {
         match self {
             Self::File(file, line, _) => format!("{file}:{line}"),
             Self::Persisted => "mysqld-auto.cnf".to_owned(),
-            Self::CommandLine => "command line".to_owned(),
+            Self::CommandLine(None) => "command line".to_owned(),
+            Self::CommandLine(Some(file)) => format!("command line, by {file}"),
         }
     }
 }
@@ -104,7 +105,13 @@ pub fn written(facts: &FactSet) -> Vec<Written> {
             by_fix: false,
         }));
     }
-    found.extend(of("server.options.command_line", &|_| Place::CommandLine));
+    // Who changes such an option has to know the file that starts the server.
+    let unit = list(facts, "server.unit.options");
+    let by_unit = |value: &Value| {
+        let name = text(value, "name")?;
+        text(unit.iter().find(|option| text(option, "name").as_ref() == Some(&name))?, "file")
+    };
+    found.extend(of("server.options.command_line", &|value| Place::CommandLine(by_unit(value))));
     found
 }
 

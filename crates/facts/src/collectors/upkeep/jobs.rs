@@ -1,0 +1,377 @@
+//! Files of cron and systemd, and the scripts that they call.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::shell::{Command, Script};
+use crate::source::{Missing, Read, Source};
+
+/// Folders of jobs.
+const FOLDERS: [&str; 8] = [
+    "/etc/cron.d",
+    "/etc/cron.hourly",
+    "/etc/cron.daily",
+    "/etc/cron.weekly",
+    "/etc/cron.monthly",
+    "/var/spool/cron",
+    "/var/spool/cron/crontabs",
+    SYSTEMD,
+];
+
+/// Folder of the units of systemd that a host has of its own.
+const SYSTEMD: &str = "/etc/systemd/system";
+
+/// Parts of the names of programs that make backups and have no `backup` in their names.
+const PROGRAMS: [&str; 12] = [
+    "mysqldump",
+    "mariadb-dump",
+    "mysqlpump",
+    "mydumper",
+    "mysqlsh",
+    "holland",
+    "zmanda",
+    "borgmatic",
+    "restic",
+    "mysqlhotcopy",
+    "lvcreate",
+    "zfs snapshot",
+];
+
+/// Folders of programs that packages bring: scripts in them are not read.
+const OF_PACKAGES: [&str; 8] =
+    ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/", "/usr/share/", "/lib/"];
+
+/// Largest file that is read.
+const LARGEST: u64 = 256 << 10;
+
+/// Scripts that are read at most.
+const MOST_SCRIPTS: usize = 200;
+
+/// A job's file, or a script that one calls.
+#[derive(Debug, Default)]
+pub struct Job {
+    /// The file.
+    pub path: String,
+    /// Its text, with lines that go on joined.
+    pub text: String,
+    /// Its commands.
+    pub script: Script,
+    /// The file of the job.
+    pub job: String,
+    /// Seconds between two runs, where the job tells it.
+    pub interval_s: Option<u64>,
+}
+
+impl Job {
+    fn of(path: &str, job: &str, text: &str, interval_s: Option<u64>) -> Self {
+        let text = match path.starts_with(SYSTEMD) {
+            true => of_unit(text),
+            false => text.to_owned(),
+        };
+        let script = Script::of(&text);
+        Self {
+            path: path.to_owned(),
+            text: text.replace("\\\n", " "),
+            script,
+            job: job.to_owned(),
+            interval_s,
+        }
+    }
+
+    /// Whether this is a script that a job calls.
+    pub fn is_called(&self) -> bool {
+        self.path != self.job
+    }
+
+    /// Lines outside comments.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.text.lines().filter(|line| !line.trim_start().starts_with('#'))
+    }
+
+    /// Whether it makes backups: a job by what its lines name, a script by the programs that it calls.
+    pub fn makes_backups(&self) -> bool {
+        match self.is_called() {
+            false => self.lines().any(makes_backups),
+            true => self.script.commands.iter().any(|command| command.call(&super::dumps::MAKERS).is_some()),
+        }
+    }
+
+    /// Calls of some programs, with their arguments and the command.
+    pub fn calls<'a>(&'a self, programs: &'a [&str]) -> impl Iterator<Item = (&'a [String], &'a Command)> {
+        let commands = self.script.commands.iter();
+        commands.filter_map(|command| Some((command.call(programs)?.1, command)))
+    }
+}
+
+/// Lines of a unit of systemd that are commands or variables.
+fn of_unit(text: &str) -> String {
+    let lines = text.replace("\\\n", " ");
+    let commands = lines.lines().filter_map(|line| {
+        let (name, value) = line.trim().split_once('=')?;
+        match name.trim() {
+            name if name.starts_with("Exec") => {
+                Some(value.trim_start_matches(['-', '@', '+', '!', ':', ' ']).to_owned())
+            }
+            "Environment" => Some(value.trim().trim_matches('"').to_owned()),
+            _ => None,
+        }
+    });
+    commands.collect::<Vec<_>>().join("\n")
+}
+
+/// All jobs and the scripts that they call, and files of jobs that cron passes over though they make backups: file, why.
+pub fn all(source: &Source) -> Read<(Vec<Job>, Vec<Value>)> {
+    let mut files = vec![("/etc".to_owned(), "crontab".to_owned())];
+    for folder in FOLDERS {
+        match source.list(folder) {
+            Ok(names) => files.extend(names.into_iter().map(|name| (folder.to_owned(), name))),
+            Err(denied @ Missing::Denied(_)) => return Err(denied),
+            Err(_) => {}
+        }
+    }
+    let debian = is_debian(source);
+    let mut jobs = Vec::new();
+    let mut ignored: Vec<(String, String, Value)> = Vec::new();
+    for (folder, name) in files {
+        let path = format!("{folder}/{name}");
+        // Names that somebody gave to switch the job off.
+        let is_off = name.starts_with('.') || [".off", ".disabled"].iter().any(|end| name.ends_with(end));
+        if is_off && debian {
+            continue;
+        }
+        let Ok(text) = source.text_within(&path, LARGEST) else { continue };
+        let job = Job::of(&path, &path, &text, interval(source, &folder, &name, &text));
+        match passed_over(source, debian, &folder, &name) {
+            Some(why) if job.makes_backups() => {
+                ignored.push((folder, name, json!({"file": path, "why": why})))
+            }
+            Some(_) => {}
+            None => jobs.push(job),
+        }
+    }
+    // A copy that was put aside beside the job itself is meant to be passed over.
+    let stem = |name: &str| name.split(['.', '~']).next().unwrap_or(name).to_owned();
+    ignored
+        .retain(|(folder, name, _)| !jobs.iter().any(|job| job.path == format!("{folder}/{}", stem(name))));
+    let called = scripts(source, &jobs);
+    jobs.extend(called);
+    Ok((jobs, ignored.into_iter().take(20).map(|(_, _, entry)| entry).collect()))
+}
+
+fn is_debian(source: &Source) -> bool {
+    let text = source.text_within("/etc/os-release", 64 << 10).unwrap_or_default();
+    let ids = text.lines().filter(|line| line.starts_with("ID=") || line.starts_with("ID_LIKE="));
+    ids.into_iter().any(|line| line.contains("debian") || line.contains("ubuntu"))
+}
+
+/// Why cron passes a file over.
+fn passed_over(source: &Source, debian: bool, folder: &str, name: &str) -> Option<&'static str> {
+    let of_run_parts = folder.starts_with("/etc/cron.") && folder != "/etc/cron.d";
+    if !of_run_parts && folder != "/etc/cron.d" {
+        return None;
+    }
+    let path = format!("{folder}/{name}");
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if debian && !name.bytes().all(plain) {
+        return Some("its name has a character that cron does not take, as a dot");
+    }
+    if ["~", ".rpmsave", ".rpmorig", ".rpmnew"].iter().any(|end| name.ends_with(end)) {
+        return Some("its name is that of a copy");
+    }
+    let file = source.stat(&path).ok()?;
+    if of_run_parts {
+        return (file.mode & 0o111 == 0).then_some("it is not executable");
+    }
+    if source.stat(folder).is_ok_and(|above| above.uid != file.uid) {
+        return Some("it does not belong to root");
+    }
+    if file.mode & 0o022 != 0 {
+        return Some("others may write to it");
+    }
+    let ends = source.bytes(&path).is_ok_and(|bytes| bytes.last() == Some(&b'\n'));
+    (debian && !ends).then_some("its last line has no end")
+}
+
+/// Scripts of the host's own that the lines of jobs name by their path.
+fn scripts(source: &Source, jobs: &[Job]) -> Vec<Job> {
+    let mut seen: BTreeSet<String> = jobs.iter().map(|job| job.path.clone()).collect();
+    let mut found = Vec::new();
+    for job in jobs {
+        let mut folder = String::new();
+        for word in job.script.commands.iter().flat_map(|command| {
+            let cd = command.words.iter().position(|word| word == "cd");
+            if let Some(to) = cd.and_then(|cd| command.words.get(cd + 1)) {
+                folder.clone_from(to);
+            }
+            command.words.iter().map(|word| (word.clone(), folder.clone())).collect::<Vec<_>>()
+        }) {
+            let (word, folder) = word;
+            let path = match word.strip_prefix("./") {
+                Some(name) => format!("{folder}/{name}"),
+                None => word,
+            };
+            let ours = path.starts_with('/') && !OF_PACKAGES.iter().any(|of| path.starts_with(of));
+            if !ours || found.len() >= MOST_SCRIPTS || !seen.insert(path.clone()) {
+                continue;
+            }
+            let Ok(text) = source.text_within(&path, LARGEST) else { continue };
+            if text.starts_with("#!") || path.ends_with(".sh") {
+                found.push(Job::of(&path, &job.path, &text, job.interval_s));
+            }
+        }
+    }
+    found
+}
+
+/// Seconds between two runs of a job.
+fn interval(source: &Source, folder: &str, name: &str, text: &str) -> Option<u64> {
+    const DAY: u64 = 86_400;
+    let of = |span: &str| match span {
+        "hourly" => Some(3600),
+        "daily" | "midnight" => Some(DAY),
+        "weekly" => Some(7 * DAY),
+        "monthly" => Some(30 * DAY),
+        _ => None,
+    };
+    if let Some(span) = folder.strip_prefix("/etc/cron.").filter(|span| *span != "d") {
+        return of(span);
+    }
+    if folder == SYSTEMD {
+        let timer = format!("{folder}/{}.timer", name.strip_suffix(".service")?);
+        let text = source.text_within(&timer, LARGEST).ok()?;
+        let when = text.lines().find_map(|line| line.trim().strip_prefix("OnCalendar="))?;
+        return of(when).or(match when.split(' ').next() {
+            Some("Mon" | "Tue" | "Wed" | "Thu" | "Fri" | "Sat" | "Sun") => Some(7 * DAY),
+            _ => None,
+        });
+    }
+    let line = text.lines().find(|line| !line.trim_start().starts_with('#') && makes_backups(line));
+    // A line that calls a script by a name of its own counts where it is the only one.
+    let line = line.or_else(|| {
+        let mut lines =
+            text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit() || c == '*'));
+        lines.next().filter(|_| lines.next().is_none())
+    })?;
+    if let Some(span) = line.trim().strip_prefix('@') {
+        return of(span.split_whitespace().next().unwrap_or_default());
+    }
+    let fields: Vec<&str> = line.split_whitespace().take(5).collect();
+    let single = |field: &str| !field.contains(['*', ',', '-', '/']);
+    match fields[..] {
+        [minute, hour, day, _, weekday] if single(minute) && single(hour) => match (day, weekday) {
+            ("*", "*") => Some(DAY),
+            ("*", one) if single(one) => Some(7 * DAY),
+            (one, "*") if single(one) => Some(30 * DAY),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a line calls one of the programs, or a script with a name of its own, as in /usr/local/bin/db-backup.sh.
+pub fn makes_backups(line: &str) -> bool {
+    // Jobs of Debian that keep copies of the lists of packages and users.
+    let of_system = ["dpkg", "/var/backups", "/etc/passwd"].iter().any(|text| line.contains(text));
+    !of_system && line.contains("backup") || PROGRAMS.iter().any(|program| line.contains(program))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::{Tree, tree};
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn modes(tree: &Tree, modes: &[(&str, u32)]) {
+        for (path, bits) in modes {
+            set_permissions(tree.at(path), Permissions::from_mode(*bits)).unwrap();
+        }
+    }
+
+    #[test]
+    fn one_level_of_scripts_is_read_and_programs_of_packages_are_not() {
+        let (tree, source) = tree(&[
+            ("etc/cron.d/nightly", "0 3 * * 0 root /opt/db/nightly.sh\n"),
+            (
+                "opt/db/nightly.sh",
+                "#!/bin/bash\nmysqldump shop | gzip > /srv/dumps/shop.sql.gz\n/opt/db/second.sh\n",
+            ),
+            ("opt/db/second.sh", "#!/bin/sh\nmysqldump crm\n"),
+            ("usr/bin/tool", "#!/bin/sh\nmysqldump crm\n"),
+            ("etc/cron.daily/local", "#!/bin/sh\ncd /opt/x && ./y.sh\n/usr/bin/tool\n"),
+            ("opt/x/y.sh", "#!/bin/sh\ntrue\n"),
+        ]);
+        modes(&tree, &[("etc/cron.d/nightly", 0o644), ("etc/cron.daily/local", 0o755)]);
+        let (jobs, ignored) = all(&source).unwrap();
+        let paths: Vec<(&str, bool)> =
+            jobs.iter().map(|job| (job.path.as_str(), job.makes_backups())).collect();
+        assert_eq!(
+            paths,
+            [
+                ("/etc/cron.d/nightly", false),
+                ("/etc/cron.daily/local", false),
+                ("/opt/db/nightly.sh", true),
+                ("/opt/x/y.sh", false)
+            ]
+        );
+        assert_eq!((jobs[2].interval_s, jobs[2].job.as_str()), (Some(7 * 86_400), "/etc/cron.d/nightly"));
+        assert_eq!(ignored, Vec::<Value>::new());
+    }
+
+    #[test]
+    fn files_that_cron_passes_over_are_told_with_the_reason() {
+        let (tree, source) = tree(&[
+            ("etc/os-release", "ID=ubuntu\nID_LIKE=debian\n"),
+            ("etc/cron.d/db-backup.sh", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
+            ("etc/cron.d/fine", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
+            ("etc/cron.d/fine.bak", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
+            ("etc/cron.d/was.off", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
+            ("etc/cron.d/cut", "0 3 * * * root mysqldump -A > /srv/x.sql"),
+            ("etc/cron.d/open", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
+            ("etc/cron.daily/dump", "#!/bin/sh\nmysqldump -A > /srv/x.sql\n"),
+        ]);
+        let plain =
+            ["db-backup.sh", "fine", "fine.bak", "cut", "was.off"].map(|name| format!("etc/cron.d/{name}"));
+        modes(&tree, &plain.each_ref().map(|path| (path.as_str(), 0o644)));
+        modes(&tree, &[("etc/cron.d/open", 0o664), ("etc/cron.daily/dump", 0o644)]);
+        let (jobs, ignored) = all(&source).unwrap();
+        assert_eq!(jobs.len(), 1);
+        let told: Vec<(&str, &str)> = ignored
+            .iter()
+            .map(|entry| (entry["file"].as_str().unwrap(), entry["why"].as_str().unwrap()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("/etc/cron.d/cut", "its last line has no end"),
+                ("/etc/cron.d/db-backup.sh", "its name has a character that cron does not take, as a dot"),
+                ("/etc/cron.d/open", "others may write to it"),
+                ("/etc/cron.daily/dump", "it is not executable"),
+            ]
+        );
+        tree.file("etc/os-release", "ID=rocky\nID_LIKE=\"rhel fedora\"\n");
+        assert_eq!(all(&source).unwrap().1.len(), 2, "cronie takes names with a dot");
+    }
+
+    #[test]
+    fn the_interval_is_told_by_the_fields_of_cron_and_by_timers() {
+        let (_tree, source) =
+            tree(&[("etc/systemd/system/x.timer", "[Timer]\nOnCalendar=Sun *-*-* 02:00\n")]);
+        let of = |folder: &str, text: &str| interval(&source, folder, "x.service", text);
+        let day = 86_400;
+        for (line, expected) in [
+            ("0 3 * * * root mysqldump x\n", Some(day)),
+            ("0 3 * * 0 root mysqldump x\n", Some(7 * day)),
+            ("0 3 1 * * root mysqldump x\n", Some(30 * day)),
+            ("@weekly root mysqldump x\n", Some(7 * day)),
+            ("0 */4 * * * root mysqldump x\n", None),
+            ("0 3 * * 0 root /opt/x.sh\n", Some(7 * day)),
+            ("0 3 * * 0 root /opt/x.sh\n0 4 * * * root /opt/y.sh\n", None),
+        ] {
+            assert_eq!(of("/etc/cron.d", line), expected, "{line}");
+        }
+        assert_eq!(of("/etc/cron.weekly", ""), Some(7 * day));
+        assert_eq!(of(SYSTEMD, ""), Some(7 * day));
+    }
+}

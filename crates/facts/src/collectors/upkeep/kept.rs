@@ -1,0 +1,401 @@
+//! Files of backups: the newest, those that are far too small or that end early, and where they lie.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use serde_json::{Value, json};
+
+use crate::collectors::exposure::Place;
+use crate::source::Source;
+
+/// Folders in which backups usually lie.
+const USUAL: [&str; 10] = [
+    "/backup",
+    "/backups",
+    "/data/backup",
+    "/mnt/backup",
+    "/srv/backup",
+    "/srv/backups",
+    "/var/backup",
+    "/var/backups/mysql",
+    "/var/backups/mariadb",
+    "/var/lib/mysql-backups",
+];
+
+/// Folders of the data directory in which some keep backups.
+const WITHIN: [&str; 5] = ["backup", "backups", "dump", "dumps", "bak"];
+
+/// Roots of what web servers show.
+const WEB: [&str; 4] = ["/var/www", "/srv/www", "/usr/share/nginx/html", "/usr/share/httpd"];
+
+/// Files of backups that are looked at.
+const MOST_FILES: usize = 2000;
+
+/// Names below the roots of web servers that are looked at.
+const MOST_WEB: usize = 5000;
+
+/// Largest compressed dump that is read to its end.
+const LARGEST: u64 = 16 << 20;
+
+/// Ends of the names of dumps, plain and compressed.
+const PLAIN: [&str; 2] = [".sql", ".dump"];
+const COMPRESSED: [&str; 8] = [".gz", ".zst", ".bz2", ".xz", ".lz4", ".tgz", ".zip", ".7z"];
+const ARCHIVES: [&str; 3] = [".xbstream", ".mbstream", ".tar"];
+
+/// A file of a backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The file.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was written.
+    pub written_s: u64,
+    /// Device that holds it.
+    pub device: (u32, u32),
+}
+
+/// The files whose names are those of dumps or archives in the usual folders and those that jobs name; folders within a folder are
+/// looked into as well, as each backup of a copying program is one.
+pub fn all(source: &Source, named: &[String], datadir: Option<&str>) -> Vec<Kept> {
+    let mut found: Vec<Kept> = Vec::new();
+    let mut left = MOST_FILES;
+    let mut folders: Vec<(String, bool)> = USUAL.iter().map(|path| ((*path).to_owned(), true)).collect();
+    let within = datadir.iter().flat_map(|datadir| WITHIN.map(|name| format!("{datadir}/{name}")));
+    folders.extend(within.chain(named.iter().cloned()).map(|path| (path, true)));
+    folders.sort();
+    folders.dedup();
+    folders.retain(|(path, _)| Some(path.trim_end_matches('/')) != datadir);
+    while let Some((folder, outer)) = folders.pop() {
+        for name in source.list(&folder).unwrap_or_default() {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            let path = format!("{folder}/{name}");
+            let Ok(file) = source.stat(&path) else { continue };
+            let is_folder = file.mode & 0o170_000 == 0o040_000;
+            if is_folder && outer {
+                folders.push((path, false));
+            } else if !is_folder && !of_debian(&path) && is_backup(&name) {
+                let kept =
+                    Kept { path, bytes: file.size_bytes, written_s: file.modified_s, device: file.device };
+                found.push(kept);
+            }
+        }
+    }
+    found.sort_by(|a, b| (a.written_s, &a.path).cmp(&(b.written_s, &b.path)));
+    found.dedup_by(|a, b| a.path == b.path);
+    found
+}
+
+/// Whether a file's name is that of a dump or an archive, and not of what lies beside one.
+fn is_backup(name: &str) -> bool {
+    const PARTS: [&str; 8] =
+        [".sql", ".xb", ".mb", "dump", "backup", "xtrabackup_", "mariadb_backup_", ".tar"];
+    const BESIDE: [&str; 22] = [
+        ".log", ".err", ".md5", ".sha1", ".sha256", ".sh", ".pid", ".lock", ".conf", ".cnf", ".txt",
+        ".service", ".timer", ".py", ".pl", ".ibd", ".frm", ".MYD", ".MYI", ".MAD", ".MAI", ".cfg",
+    ];
+    let is_log = name.contains(".log.");
+    PARTS.iter().any(|part| name.contains(part)) && !is_log && !BESIDE.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a file is one of the lists that Debian keeps in /var/backups.
+pub fn of_debian(path: &str) -> bool {
+    let name = path.strip_prefix("/var/backups/").unwrap_or_default();
+    ["alternatives", "apt.", "dpkg."].iter().any(|start| name.starts_with(start))
+}
+
+/// Backups of one series: their names differ in numbers only. The newest stands last.
+fn series(all: &[Kept]) -> Vec<Vec<&Kept>> {
+    let mut found: BTreeMap<String, Vec<&Kept>> = BTreeMap::new();
+    for kept in all {
+        let mut key = String::new();
+        for c in kept.path.chars() {
+            let c = if c.is_ascii_digit() { '0' } else { c };
+            if !(c == '0' && key.ends_with('0')) {
+                key.push(c);
+            }
+        }
+        found.entry(key).or_default().push(kept);
+    }
+    let newest = all.last().map_or(0, |kept| kept.written_s);
+    // What nobody writes any more tells nothing of the backups of today.
+    let lives = |series: &Vec<&Kept>| series.last().is_some_and(|last| last.written_s + 2 * 86_400 >= newest);
+    found.into_values().filter(lives).collect()
+}
+
+/// Newest backups that hold nothing, or a small part of what the earlier ones of their series hold: file, size_bytes, usual_bytes.
+pub fn tiny(all: &[Kept]) -> Vec<Value> {
+    let mut found = Vec::new();
+    for series in series(all) {
+        let Some((last, before)) = series.split_last() else { continue };
+        let ends = |ends: &[&str]| ends.iter().any(|end| last.path.ends_with(end));
+        // Empty archives of gzip, bzip2, xz and zstd have 13 to 45 bytes; files of one CREATE DATABASE some more.
+        let least = match () {
+            () if ends(&COMPRESSED) => 50,
+            () if ends(&ARCHIVES) => 1024,
+            () if ends(&PLAIN) => 50,
+            () => continue,
+        };
+        let mut sizes: Vec<u64> =
+            before.iter().map(|kept| kept.bytes).filter(|bytes| *bytes >= least).collect();
+        sizes.sort_unstable();
+        let usual = sizes.get(sizes.len() / 2).copied();
+        let shrunk =
+            usual.is_some_and(|usual| sizes.len() >= 3 && usual >= 64 << 10 && last.bytes < usual / 20);
+        if (last.bytes < least || shrunk) && found.len() < 20 {
+            found.push(
+                json!({"file": last.path, "size_bytes": last.bytes, "usual_bytes": usual.unwrap_or(0)}),
+            );
+        }
+    }
+    found
+}
+
+/// Newest dumps of mysqldump that lack the line which it writes last. What was written within ten minutes may still be written.
+pub fn incomplete(source: &Source, all: &[Kept], now_s: u64) -> Vec<Value> {
+    const MOST: usize = 5;
+    let newest = series(all).into_iter().filter_map(|series| series.last().copied());
+    let mut dumps: Vec<&Kept> = newest
+        .filter(|kept| kept.path.ends_with(".sql") || kept.path.ends_with(".sql.gz"))
+        .filter(|kept| kept.bytes >= 200 && kept.written_s + 600 < now_s)
+        .collect();
+    dumps.sort_by_key(|kept| std::cmp::Reverse(kept.written_s));
+    let cut = |kept: &&Kept| {
+        let whole = match kept.path.ends_with(".gz") {
+            true => unpacked_is_whole(source, kept),
+            false => is_whole(source, &kept.path),
+        };
+        whole == Some(false)
+    };
+    dumps.into_iter().take(MOST).filter(cut).map(|kept| Value::from(kept.path.as_str())).collect()
+}
+
+const HEADS: [&str; 2] = ["-- MySQL dump", "-- MariaDB dump"];
+const LAST: &str = "-- Dump completed";
+
+/// Whether a dump ends as mysqldump ends it; `None` where it is none, or has no comments.
+fn is_whole(source: &Source, path: &str) -> Option<bool> {
+    let mut head = [0; 512];
+    let mut file = source.open(path).ok()?;
+    let length = file.read(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head[..length]).into_owned();
+    HEADS.iter().any(|text| head.contains(text)).then_some(())?;
+    Some(source.end_of(path, 4096).ok()?.0.contains(LAST))
+}
+
+fn unpacked_is_whole(source: &Source, kept: &Kept) -> Option<bool> {
+    if kept.bytes > LARGEST {
+        return None;
+    }
+    let mut packed = flate2::read::MultiGzDecoder::new(source.open(&kept.path).ok()?);
+    let mut buffer = vec![0; 64 << 10];
+    let mut end: Vec<u8> = Vec::new();
+    let mut is_dump = None;
+    loop {
+        let length = match packed.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => length,
+            // The archive itself ends early.
+            Err(_) => return is_dump.filter(|is| *is).map(|_| false),
+        };
+        end.extend_from_slice(&buffer[..length]);
+        if is_dump.is_none() {
+            let head = String::from_utf8_lossy(&end[..end.len().min(512)]).into_owned();
+            is_dump = Some(HEADS.iter().any(|text| head.contains(text)));
+            is_dump.filter(|is| *is)?;
+        }
+        let surplus = end.len().saturating_sub(4096);
+        end.drain(..surplus);
+    }
+    is_dump.filter(|is| *is).map(|_| String::from_utf8_lossy(&end).contains(LAST))
+}
+
+/// Seconds between the newest two backups of the newest one's series, where they are an hour or more.
+pub fn interval(all: &[Kept]) -> Option<u64> {
+    let newest = all.last()?;
+    let series = series(all).into_iter().find(|series| series.contains(&newest))?;
+    let before = series.iter().rev().find(|kept| kept.written_s + 3600 <= newest.written_s)?;
+    Some(newest.written_s - before.written_s)
+}
+
+/// Where the newest backup lies: `within` the data directory, on its `disk`, or `apart`.
+pub fn place(newest: &Kept, datadir: &str, device: (u32, u32)) -> &'static str {
+    match () {
+        () if newest.path.starts_with(&format!("{datadir}/")) => "within",
+        () if newest.device == device => "disk",
+        () => "apart",
+    }
+}
+
+/// Dumps that every user of the host may read, or that lie where a web server shows them: file, mode, web.
+pub fn exposed(source: &Source, all: &[Kept]) -> Vec<Value> {
+    let place = Place { source, view: "" };
+    let mut found: Vec<Value> = Vec::new();
+    let ends =
+        |path: &str| [&PLAIN[..], &COMPRESSED, &ARCHIVES].concat().iter().any(|end| path.ends_with(end));
+    let of_web = |path: &str| WEB.iter().any(|root| path.starts_with(&format!("{root}/")));
+    let newest = all.iter().rev().find(|kept| ends(&kept.path) && !of_web(&kept.path));
+    if let Some(mut entry) = newest.and_then(|kept| place.open_to_all(&kept.path, 0o004)) {
+        entry["web"] = false.into();
+        found.push(entry);
+    }
+    let mut left = MOST_WEB;
+    let homes = source.list("/home").unwrap_or_default();
+    let homes = homes.into_iter().take(500).map(|name| format!("/home/{name}/public_html"));
+    let mut folders: Vec<(String, u8)> =
+        WEB.map(str::to_owned).into_iter().chain(homes).map(|path| (path, 0)).collect();
+    while let Some((folder, depth)) = folders.pop() {
+        for name in source.list(&folder).unwrap_or_default() {
+            if left == 0 || found.len() >= 20 {
+                return found;
+            }
+            left -= 1;
+            let path = format!("{folder}/{name}");
+            // Folders of programs, which bring their own files of SQL.
+            const PROGRAMS: [&str; 4] = ["node_modules", "vendor", ".git", "wp-includes"];
+            let packed = COMPRESSED.iter().any(|end| name.ends_with(&format!(".sql{end}")));
+            let plain = PLAIN.iter().any(|end| name.ends_with(end));
+            if !packed && !plain {
+                let may_be_folder = depth < 3 && !PROGRAMS.contains(&name.as_str()) && !name.contains('.');
+                let may_be_site = depth < 2 && name.contains('.');
+                let is_folder = || source.stat(&path).is_ok_and(|at| at.mode & 0o170_000 == 0o040_000);
+                if (may_be_folder || may_be_site) && source.link(&path).is_err() && is_folder() {
+                    folders.push((path, depth + 1));
+                }
+                continue;
+            }
+            let is_dump = match packed {
+                true => source.stat(&path).is_ok_and(|at| at.size_bytes > 64 << 10),
+                false => is_whole(source, &path).is_some(),
+            };
+            if is_dump && let Ok(at) = source.stat(&path) {
+                found.push(json!({"file": path, "mode": format!("{:04o}", at.mode & 0o7777), "web": true}));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Tree;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn kept(path: &str, bytes: u64, written_s: u64) -> Kept {
+        Kept { path: path.into(), bytes, written_s, device: (8, 1) }
+    }
+
+    #[test]
+    fn backups_that_hold_nothing_are_told_by_their_series() {
+        let day = 86_400;
+        let all = [
+            kept("/b/shop_2026-11-25.sql.gz", 5 << 20, 25 * day),
+            kept("/b/crm_2026-11-26.sql.gz", 450, 26 * day),
+            kept("/b/shop_2026-11-26.sql.gz", 5 << 20, 26 * day),
+            kept("/b/shop_2026-11-27.sql.gz", 5 << 20, 27 * day),
+            kept("/b/crm_2026-11-27.sql.gz", 20, 28 * day),
+            kept("/b/shop_2026-11-28.sql.gz", 5000, 28 * day),
+        ];
+        let expected = [
+            json!({"file": "/b/crm_2026-11-27.sql.gz", "size_bytes": 20, "usual_bytes": 450}),
+            json!({"file": "/b/shop_2026-11-28.sql.gz", "size_bytes": 5000, "usual_bytes": 5 << 20}),
+        ];
+        assert_eq!(tiny(&all), expected);
+        assert!(tiny(&all[..4]).is_empty());
+        assert_eq!(interval(&all), Some(day));
+        assert_eq!(interval(&all[..1]), None);
+        assert_eq!(
+            tiny(&[kept("/b/old.sql.gz", 20, 0), kept("/b/new.sql", 5000, 9 * day)]),
+            Vec::<Value>::new()
+        );
+        assert_eq!(
+            tiny(&[kept("/b/x.sql", 49, 0), kept("/b/backup", 1, 0), kept("/b/y.tar", 1023, 0)]).len(),
+            2
+        );
+    }
+
+    #[test]
+    fn dumps_without_their_last_line_are_told() {
+        use std::io::Write as _;
+        let packed = |text: &str| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+            encoder.write_all(text.as_bytes()).unwrap();
+            encoder.finish().unwrap()
+        };
+        let whole =
+            format!("-- MySQL dump 10.13\n{}\n-- Dump completed on 2026-11-28\n", "INSERT;\n".repeat(1000));
+        let cut = &whole[..5000];
+        let tree = Tree::of(&[("b/a.sql", cut), ("b/b.sql", &whole), ("b/c.sql", &"x".repeat(5000))]);
+        tree.file("b/d.sql.gz", packed(&whole));
+        tree.file("b/e.sql.gz", packed(cut));
+        tree.file("b/f.sql.gz", &packed(&whole)[..3000]);
+        tree.file("b/g.sql.gz", packed(&"y".repeat(5000)));
+        let source = tree.source();
+        let all = all(&source, &["/b".to_owned()], None);
+        assert_eq!(all.len(), 7);
+        let told = |some: &[Kept], later: u64| {
+            let mut told = incomplete(&source, some, some[0].written_s + later);
+            told.sort_by_key(Value::to_string);
+            told
+        };
+        assert_eq!(told(&all[..4], 700), ["/b/a.sql"].map(Value::from));
+        assert_eq!(told(&all[4..], 700), ["/b/e.sql.gz", "/b/f.sql.gz"].map(Value::from));
+        assert!(told(&all, 500).is_empty());
+    }
+
+    #[test]
+    fn the_place_of_backups_is_told_and_logs_beside_them_are_none() {
+        let newest = kept("/var/lib/mysql/backup/x.sql", 1, 1);
+        assert_eq!(place(&newest, "/var/lib/mysql", (8, 1)), "within");
+        assert_eq!(place(&newest, "/srv/mysql", (8, 1)), "disk");
+        assert_eq!(place(&newest, "/srv/mysql", (8, 2)), "apart");
+        for name in ["backup.log", "x.sql.gz.md5", "backups.ibd", "backup.log.1.gz", "backup.sh"] {
+            assert!(!is_backup(name), "{name}");
+        }
+        assert!(is_backup("shop.sql.gz") && is_backup("xtrabackup_info") && is_backup("full.xbstream"));
+        let tree =
+            Tree::of(&[("data/backup/x.sql", "x"), ("data/dump.sql", "x"), ("data/shop/backup.sql", "x")]);
+        let found = all(&tree.source(), &["/data".to_owned()], Some("/data"));
+        assert_eq!(found.len(), 1);
+        assert!(of_debian("/var/backups/alternatives.tar.0") && !of_debian("/var/backups/shop.sql"));
+    }
+
+    #[test]
+    fn dumps_that_a_web_server_shows_or_all_may_read_are_told() {
+        let dump = "-- MariaDB dump 10.19\n-- Dump completed on x\n";
+        let tree = Tree::of(&[
+            ("var/www/html/dumps/campus.sql", dump),
+            ("var/www/html/fixture.sql", "CREATE TABLE x"),
+            ("var/www/html/small.sql.gz", "x"),
+            ("var/www/html/vendor/x.sql", dump),
+            ("srv/b/open.sql", dump),
+        ]);
+        tree.file("home/web/public_html/y.sql.gz", vec![0; (64 << 10) + 1]);
+        for (path, mode) in [("srv", 0o755), ("srv/b", 0o755), ("srv/b/open.sql", 0o644)] {
+            set_permissions(tree.at(path), Permissions::from_mode(mode)).unwrap();
+        }
+        let source = tree.source();
+        let newest = [kept("/srv/b/open.sql", 1, 1)];
+        let of = |entries: &[Value]| {
+            entries
+                .iter()
+                .map(|e| (e["file"].as_str().unwrap().to_owned(), e["web"] == true))
+                .collect::<Vec<_>>()
+        };
+        let mut found = of(&exposed(&source, &newest));
+        found.sort();
+        let expected = [
+            ("/home/web/public_html/y.sql.gz", true),
+            ("/srv/b/open.sql", false),
+            ("/var/www/html/dumps/campus.sql", true),
+        ];
+        assert_eq!(found, expected.map(|(path, web)| (path.to_owned(), web)));
+        set_permissions(tree.at("srv/b"), Permissions::from_mode(0o750)).unwrap();
+        assert_eq!(exposed(&source, &newest).len(), 2);
+    }
+}
