@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 121] = [
+pub(super) const NAMED: [FactInfo; 128] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -95,6 +95,7 @@ pub(super) const NAMED: [FactInfo; 121] = [
     fact("server.lock_waits.blockers", "", ""),
     fact("server.metadata_locks.KIND", "", ""),
     fact("server.replication_stopped", "", ""),
+    fact("server.replication_wildcards", "", ""),
     fact("server.options.binlog_filters", "", ""),
     fact("server.statements.LIST", "", ""),
     fact("server.grants.KIND", "", ""),
@@ -117,6 +118,12 @@ pub(super) const NAMED: [FactInfo; 121] = [
     fact("server.transactions.idle_sessions", "", ""),
     fact("server.events.named", "", ""),
     fact("server.accounts.kept_passwords", "", ""),
+    fact("server.components.missing", "", ""),
+    fact("server.hosts.blocked", "", ""),
+    fact("server.errors.denied_accounts", "", ""),
+    fact("server.errors.limited_accounts", "", ""),
+    fact("server.error_log.accounts.KIND", "", ""),
+    fact("server.performance_schema.only_actors", "", ""),
     fact("server.tables.many_partitions", "", ""),
     fact("server.upkeep.backup_jobs", "", ""),
     fact("storage.ROLE.path", "", ""),
