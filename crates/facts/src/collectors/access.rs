@@ -70,6 +70,11 @@ pub static COLLECTOR: Collector = Collector {
             "s",
             "time until the server's certificate expires; negative since",
         ),
+        fact(
+            "server.tls.file_left_s",
+            "s",
+            "time until the certificate in the file of ssl_cert expires, where the server tells that of the one that it uses; negative since",
+        ),
         fact("server.tls.certificate_hash", "", "hash of its signature: md5, sha1, other"),
         fact(
             "server.tls.certificate_rsa_bits",
@@ -168,11 +173,17 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put("server.tls.certificate_names", from.clone(), names);
     // MariaDB tells it to encrypted sessions only.
     let reported = sql.rows(NOT_AFTER).ok().and_then(|rows| rows.into_iter().next()?.into_iter().nth(1)?);
+    let of_file = file.clone().and_then(|found| found.not_after().ok_or_else(unreadable));
+    let now = OffsetDateTime::now_utc();
+    let of_file = match reported.as_deref().and_then(written_out) {
+        Some(_) => of_file.map(|end| (end.assume_utc() - now).as_seconds_f64().round()),
+        None => Err(Missing::Absent("the server does not tell when its certificate expires".to_owned())),
+    };
+    readings.put("server.tls.file_left_s", from.clone(), of_file);
     let (from, end) = match reported.as_deref().and_then(written_out) {
         Some(end) => (NOT_AFTER.to_owned(), Ok(end)),
         None => (from.clone(), file.and_then(|found| found.not_after().ok_or_else(unreadable))),
     };
-    let now = OffsetDateTime::now_utc();
     let left = end.map(|end| (end.assume_utc() - now).as_seconds_f64().round());
     readings.put("server.tls.certificate_left_s", from, left);
 }

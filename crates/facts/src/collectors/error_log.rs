@@ -8,6 +8,7 @@ use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
 
 use crate::bounds::shortened;
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::error_log_accounts;
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::readings::Readings;
@@ -27,7 +28,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.error_log.KIND.count",
             "count",
-            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, event, long_undo, init_connect, logging_off",
+            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, event, long_undo, init_connect, logging_off, thread_stack, row_size, thread_pool, messages, tls, certificate_subject, same_uuid",
         ),
         fact(
             "server.error_log.KIND.last_age_s",
@@ -35,6 +36,11 @@ pub static COLLECTOR: Collector = Collector {
             "age of the last of them; the time zone of the log is not known, so it can be wrong by half a day",
         ),
         fact("server.error_log.KIND.last_line", "", "the last of them"),
+        fact(
+            "server.error_log.accounts.KIND",
+            "",
+            "accounts of lines of a kind, refused (logins) or aborted (connections), the most frequent first: account, count, last_hour (lines within the hour before the last line of the kind), last_age_s; 5 at most",
+        ),
         fact(
             "server.error_log.repeated",
             "",
@@ -61,7 +67,7 @@ struct Kind {
 /// A connection for which there is no thread, as by a limit of processes, ends with a text of memory too (MariaDB).
 const NO_THREAD: &str = "Aborted connection";
 
-const KINDS: [Kind; 21] = [
+const KINDS: [Kind; 28] = [
     Kind { name: "crash", texts: &["got signal ", "got exception 0x"], errors_only: false },
     Kind { name: "recovery", texts: &["Starting crash recovery"], errors_only: false },
     Kind {
@@ -134,7 +140,15 @@ const KINDS: [Kind; 21] = [
     },
     Kind {
         name: "replication",
-        texts: &["Slave SQL", "Replica SQL", "Slave I/O", "Replica I/O", "Slave: ", "Replica: "],
+        texts: &[
+            "Slave SQL",
+            "Replica SQL",
+            "Slave I/O",
+            "Replica I/O",
+            "Slave: ",
+            "Replica: ",
+            "Plugin group_replication reported",
+        ],
         errors_only: true,
     },
     Kind {
@@ -152,12 +166,50 @@ const KINDS: [Kind; 21] = [
     Kind { name: "event", texts: &["Event Scheduler: ["], errors_only: true },
     Kind { name: "logging_off", texts: &["Turning logging off for the"], errors_only: false },
     Kind { name: "init_connect", texts: &["init_connect command failed"], errors_only: false },
+    Kind { name: "thread_stack", texts: &["Thread stack overrun"], errors_only: false },
+    Kind {
+        name: "row_size",
+        texts: &["which is greater than maximum allowed size", "Row size too large"],
+        errors_only: false,
+    },
+    Kind {
+        name: "thread_pool",
+        texts: &["Threadpool could not create additional thread"],
+        errors_only: false,
+    },
+    Kind { name: "messages", texts: &["Error message file '"], errors_only: false },
+    Kind {
+        name: "tls",
+        texts: &[
+            "SSL error: ",
+            "Unable to get private key",
+            "Unable to get certificate",
+            "Failed to set up SSL because",
+            "SSL_CTX_set_default_verify_paths failed",
+        ],
+        errors_only: false,
+    },
+    Kind {
+        name: "certificate_subject",
+        texts: &["X509 subject mismatch", "X.509 subject mismatch"],
+        errors_only: false,
+    },
+    Kind {
+        name: "same_uuid",
+        texts: &[
+            "with the same server_uuid",
+            "with the same UUID",
+            "equal MySQL server UUIDs",
+            "with the same server_id",
+        ],
+        errors_only: false,
+    },
     Kind { name: "long_undo", texts: &["Difficult to find free blocks"], errors_only: false },
 ];
 
 /// MySQL keeps what it read of the log at its start, and what came since, in a ring in memory.
 const TABLE: [Wording; 1] = [(
-    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' OR DATA LIKE '%init_connect command failed%' OR DATA LIKE '%Turning logging off%' OR DATA LIKE '%Shutdown complete%' OR DATA LIKE '%ready for connections%' ORDER BY LOGGED DESC LIMIT 5000",
+    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' OR DATA LIKE '%init_connect command failed%' OR DATA LIKE '%Turning logging off%' OR DATA LIKE '%Thread stack overrun%' OR DATA LIKE '%maximum allowed size%' OR DATA LIKE '%Row size too large%' OR DATA LIKE '%create additional thread%' OR DATA LIKE '%subject mismatch%' OR DATA LIKE '%Failed to set up SSL%' OR DATA LIKE '%SSL error%' OR DATA LIKE '%with the same%' OR DATA LIKE '%Shutdown complete%' OR DATA LIKE '%ready for connections%' ORDER BY LOGGED DESC LIMIT 5000",
     &[mysql(80_022..)],
 )];
 
@@ -180,6 +232,10 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
                 let id = format!("server.error_log.{}.count", kind.name);
                 readings.put::<Value>(&id, source.clone(), Err(missing.clone()));
             }
+            for kind in error_log_accounts::KINDS {
+                let id = format!("server.error_log.accounts.{kind}");
+                readings.put::<Value>(&id, source.clone(), Err(missing.clone()));
+            }
             return readings.rest_is(&source, &missing);
         }
     };
@@ -191,11 +247,18 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     };
     readings.put("server.error_log.repeated", source.clone(), told);
     let now = OffsetDateTime::now_utc();
+    for (kind, accounts) in error_log_accounts::read(&text, now) {
+        readings.put(&format!("server.error_log.accounts.{kind}"), source.clone(), Ok(accounts));
+    }
     for (kind, found) in KINDS.iter().zip(found(&text)) {
         let id = |fact: &str| format!("server.error_log.{}.{fact}", kind.name);
         readings.put(&id("count"), source.clone(), Ok(found.count));
         if let Some(line) = found.last {
-            readings.put(&id("last_line"), source.clone(), Ok(shortened(line.to_owned(), LONGEST_LINE)));
+            readings.put(
+                &id("last_line"),
+                source.clone(),
+                Ok(shortened(told_to_no_client(line), LONGEST_LINE)),
+            );
         }
         if let Some(at) = found.at {
             let age_s = (now - at.assume_utc()).as_seconds_f64().max(0.0);
@@ -267,12 +330,29 @@ fn found(log: &str) -> [Found<'_>; KINDS.len()] {
             let error = !kind.errors_only || line.contains("[ERROR]");
             let of_thread = kind.name == "memory" && line.contains(NO_THREAD);
             let of_order = kind.name == "recovery" && in_order;
-            if error && !of_thread && !of_order && kind.texts.iter().any(|text| line.contains(text)) {
+            // MySQL 5.7 says so where nobody set up a certificate.
+            let of_none = kind.name == "tls" && line.contains("not usable without certificate");
+            if error
+                && !of_thread
+                && !of_order
+                && !of_none
+                && kind.texts.iter().any(|text| line.contains(text))
+            {
                 *found = Found { count: found.count + 1, last: Some(line.trim_end()), at };
             }
         }
     }
     found
+}
+
+/// A line without the words by which MySQL begins a message that it could give to no client, and which leave no room for it.
+fn told_to_no_client(line: &str) -> String {
+    const FROM: &str = "A message intended for a client cannot be sent there";
+    const TO: &str = "instead: ";
+    match (line.find(FROM), line.find(TO)) {
+        (Some(from), Some(to)) if to > from => format!("{}{}", &line[..from], &line[to + TO.len()..]),
+        _ => line.to_owned(),
+    }
 }
 
 /// The most frequent message of a log. Two lines hold the same message where they differ in numbers alone, behind the time and the
@@ -296,7 +376,7 @@ fn repeated(log: &str) -> Option<Value> {
 
 /// The time at the beginning of a line: `2026-11-23 17:14:13` (MariaDB), `2026-11-23T17:14:13` (MySQL 5.7), or
 /// `261123 17:14:13` (MariaDB's signal handler, and older servers).
-fn instant(line: &str) -> Option<PrimitiveDateTime> {
+pub(super) fn instant(line: &str) -> Option<PrimitiveDateTime> {
     let (day, rest) = match line.as_bytes().get(4)? {
         b'-' => {
             (Date::parse(line.get(..10)?, format_description!("[year]-[month]-[day]")).ok()?, line.get(11..)?)

@@ -3,6 +3,7 @@
 use crate::collector::Collector;
 
 pub mod access;
+pub mod account_traps;
 pub mod activity;
 pub mod boot_files;
 pub mod cgroup;
@@ -12,6 +13,7 @@ pub mod cpu;
 pub mod declared;
 pub mod device;
 pub mod error_log;
+mod error_log_accounts;
 pub mod exposure;
 pub mod file_system;
 pub mod files;
@@ -31,16 +33,19 @@ pub mod privileges;
 pub mod process;
 pub mod process_memory;
 pub mod reclaim;
+pub mod refused;
 pub mod registered;
 pub mod remnants;
 mod replication;
 pub mod rotation;
+mod replication_filters;
 pub mod schema;
 pub mod server;
 pub mod services;
 mod session_list;
 pub mod session_memory;
 pub mod sessions;
+pub mod set_up;
 mod statement_digest;
 mod statement_hints;
 pub mod statements;
@@ -91,6 +96,9 @@ pub static ALL: &[&Collector] = &[
     &stored_code::COLLECTOR,
     &access::COLLECTOR,
     &privileges::COLLECTOR,
+    &account_traps::COLLECTOR,
+    &refused::COLLECTOR,
+    &set_up::COLLECTOR,
     &error_log::COLLECTOR,
     &session_memory::COLLECTOR,
     &performance_schema::COLLECTOR,

@@ -19,7 +19,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.grants.by_role",
             "",
-            "accounts beside root that may insert, update, delete and drop in all schemas, or change accounts, by a role; with the role; 20 at most, as in all lists of server.grants",
+            "accounts beside root that may insert, update, delete and drop in all schemas, or change accounts, by a role or by one that was granted to their role; with the role; 20 at most, as in all lists of server.grants",
         ),
         fact(
             "server.grants.role_admins",
@@ -93,15 +93,45 @@ pub static COLLECTOR: Collector = Collector {
     run: Run::Server(run),
 };
 
-/// Roles that give as much as root: they write everywhere, or change accounts.
-const BY_ROLE: [Wording; 2] = [
+/// Whether the role `r` gives as much as root: it writes everywhere, or changes accounts.
+macro_rules! as_root {
+    ($account:literal, $ways:literal, $joins:literal) => {
+        concat!(
+            "SELECT DISTINCT CONCAT(",
+            $account,
+            ", ' by ', e.role_name) FROM ",
+            $ways,
+            " e ",
+            $joins,
+            " WHERE ((r.Insert_priv = 'Y' AND r.Update_priv = 'Y' AND r.Delete_priv = 'Y' AND r.Drop_priv = 'Y') OR r.Create_user_priv = 'Y' OR r.Super_priv = 'Y') AND e.user_name <> 'root' ORDER BY 1 LIMIT 20"
+        )
+    };
+}
+/// Accounts with a role that gives as much as root, also by roles that were granted to a role.
+const BY_ROLE: [Wording; 3] = [
     (
-        "SELECT CONCAT(e.TO_USER, '@', e.TO_HOST, ' by ', e.FROM_USER) FROM mysql.role_edges e JOIN mysql.user r ON r.User = e.FROM_USER AND r.Host = e.FROM_HOST JOIN mysql.user u ON u.User = e.TO_USER AND u.Host = e.TO_HOST WHERE ((r.Insert_priv = 'Y' AND r.Update_priv = 'Y' AND r.Delete_priv = 'Y' AND r.Drop_priv = 'Y') OR r.Create_user_priv = 'Y' OR r.Super_priv = 'Y') AND u.User <> 'root' AND u.account_locked = 'N' ORDER BY 1 LIMIT 20",
-        &[mysql(80_000..)],
+        as_root!(
+            "e.user_name, '@', e.host_name",
+            "(WITH RECURSIVE h (user_name, host_name, role_name, role_host) AS (SELECT TO_USER, TO_HOST, FROM_USER, FROM_HOST FROM mysql.role_edges UNION DISTINCT SELECT h.user_name, h.host_name, n.FROM_USER, n.FROM_HOST FROM h JOIN mysql.role_edges n ON n.TO_USER = h.role_name AND n.TO_HOST = h.role_host) SELECT * FROM h)",
+            "JOIN mysql.user r ON r.User = e.role_name AND r.Host = e.role_host JOIN mysql.user u ON u.User = e.user_name AND u.Host = e.host_name AND u.account_locked = 'N'"
+        ),
+        &[mysql(80_001..)],
     ),
     (
-        "SELECT CONCAT(e.User, '@', e.Host, ' by ', e.Role) FROM mysql.roles_mapping e JOIN mysql.user r ON r.User = e.Role AND r.is_role = 'Y' WHERE ((r.Insert_priv = 'Y' AND r.Update_priv = 'Y' AND r.Delete_priv = 'Y' AND r.Drop_priv = 'Y') OR r.Create_user_priv = 'Y' OR r.Super_priv = 'Y') AND e.User <> 'root' AND e.Host <> '' ORDER BY 1 LIMIT 20",
-        &[mariadb(100_005..)],
+        as_root!(
+            "e.user_name, '@', e.host_name",
+            "(WITH RECURSIVE h (user_name, host_name, role_name) AS (SELECT User, Host, Role FROM mysql.roles_mapping WHERE Host <> '' UNION SELECT h.user_name, h.host_name, n.Role FROM h JOIN mysql.roles_mapping n ON n.User = h.role_name AND n.Host = '') SELECT * FROM h)",
+            "JOIN mysql.user r ON r.User = e.role_name AND r.is_role = 'Y'"
+        ),
+        &[mariadb(100_202..)],
+    ),
+    (
+        as_root!(
+            "e.user_name, '@', e.host_name",
+            "(SELECT User AS user_name, Host AS host_name, Role AS role_name FROM mysql.roles_mapping WHERE Host <> '')",
+            "JOIN mysql.user r ON r.User = e.role_name AND r.is_role = 'Y'"
+        ),
+        &[mariadb(100_005..).until(100_202)],
     ),
 ];
 const ROLE_ADMINS: [Wording; 2] = [

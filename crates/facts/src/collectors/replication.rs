@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::bounds::shortened;
+use crate::collectors::replication_filters;
 use crate::collectors::server::typed;
 use crate::context::Context;
 use crate::readings::Readings;
@@ -53,6 +54,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
         Err(missing) => {
             readings.put::<Value>("server.gtid.own_ids", statement, Err(missing.clone()));
             readings.put::<Value>("server.replication_stopped", statement, Err(missing.clone()));
+            readings.put::<Value>("server.replication_wildcards", statement, Err(missing.clone()));
             return readings.put::<Value>("server.gtid.own", statement, Err(missing));
         }
     };
@@ -75,6 +77,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
         false => first_of(sql, &WORKERS).1.map(|t| t.rows).unwrap_or_default(),
     };
     let mut stopped: Vec<Value> = Vec::new();
+    let mut patterns = Vec::new();
     for row in 0..table.rows.len() {
         let cell = |names: &[&str]| names.iter().find_map(|name| table.cell(row, name)).unwrap_or_default();
         let channel = match cell(&["Connection_name", "Channel_Name"]) {
@@ -126,11 +129,15 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
         {
             stopped.push(why_stopped(channel, &of_worker, &cell));
         }
+        for (option, name) in [("ignore", "Replicate_Wild_Ignore_Table"), ("do", "Replicate_Wild_Do_Table")] {
+            replication_filters::note(option, cell(&[name]), &mut patterns);
+        }
         let set = FILTERS.iter().filter(|name| !cell(&[name]).is_empty());
         let filters: Vec<Value> = set.map(|name| Value::from(*name)).collect();
         readings.put(&format!("server.replication.{channel}.filters"), statement, Ok(filters));
     }
     readings.put("server.replication_stopped", statement, Ok(stopped));
+    readings.put("server.replication_wildcards", statement, replication_filters::matched(sql, &patterns));
 }
 
 /// Puts how many replicas read the binary log of this server, by the numbers that they give themselves: of several with one
@@ -157,7 +164,23 @@ fn why_stopped<'a>(channel: &str, of_worker: &str, cell: &impl Fn(&[&str]) -> &'
         _ => (0, "none was told"),
     };
     let waiting = waiting(cell).unwrap_or(0);
-    json!({"channel": channel, "errno": code, "error": shortened(text.to_owned(), LONGEST_ERROR), "waiting": waiting})
+    let mut told = json!({"channel": channel, "errno": code, "error": shortened(text.to_owned(), LONGEST_ERROR), "waiting": waiting});
+    let told_at = if applier.1.is_empty() && of_worker.is_empty() {
+        "Last_IO_Error_Timestamp"
+    } else {
+        "Last_SQL_Error_Timestamp"
+    };
+    if let Some(since) = since(cell(&[told_at])) {
+        told["since"] = since.into();
+    }
+    told
+}
+
+/// The time of an error, as in `261128 23:04:52`, with the century; MariaDB tells none.
+fn since(text: &str) -> Option<String> {
+    let (day, time) = text.trim().split_once(' ')?;
+    let is_day = day.len() == 6 && day.bytes().all(|byte| byte.is_ascii_digit());
+    is_day.then(|| format!("20{}-{}-{} {}", &day[..2], &day[2..4], &day[4..], time.trim()))
 }
 
 /// Whether a row of performance_schema, which begins with the channel's name, is of this channel. In MySQL the default
@@ -353,6 +376,13 @@ mod tests {
             json!({"channel": "dwh", "errno": 2003, "error": "error connecting to source", "waiting": 0})
         );
         assert_eq!(why_stopped("dwh", "a worker's", &cell)["error"], "a worker's");
+    }
+
+    #[test]
+    fn the_time_of_an_error_is_told_with_its_century() {
+        assert_eq!(since("261128 23:04:52").as_deref(), Some("2026-11-28 23:04:52"));
+        assert_eq!(since("261128  3:04:52").as_deref(), Some("2026-11-28 3:04:52"));
+        assert_eq!(since(""), None);
     }
 
     #[test]

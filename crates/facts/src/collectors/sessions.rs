@@ -41,7 +41,12 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.replication_stopped",
             "",
-            "channels that do not run: channel, errno, error, waiting (transactions that were fetched and not applied)",
+            "channels that do not run: channel, errno, error, waiting (transactions that were fetched and not applied), since (of the error, where the server tells it)",
+        ),
+        fact(
+            "server.replication_wildcards",
+            "",
+            "filters of tables by a pattern whose _ stands for any character and which match tables by that: option (do, ignore), pattern, tables; 20 at most",
         ),
         fact("server.sessions.binlog_dumps", "count", "replicas that are reading the binary log"),
         fact("server.sessions.metadata_lock_waits", "count", "sessions that wait for a metadata lock"),

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 146] = [
+pub(super) const NAMED: [FactInfo; 153] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -106,6 +106,7 @@ pub(super) const NAMED: [FactInfo; 146] = [
     fact("server.lock_waits.blockers", "", ""),
     fact("server.metadata_locks.KIND", "", ""),
     fact("server.replication_stopped", "", ""),
+    fact("server.replication_wildcards", "", ""),
     fact("server.options.binlog_filters", "", ""),
     fact("server.statements.LIST", "", ""),
     fact("server.grants.KIND", "", ""),
@@ -130,6 +131,12 @@ pub(super) const NAMED: [FactInfo; 146] = [
     fact("server.transactions.idle_sessions", "", ""),
     fact("server.events.named", "", ""),
     fact("server.accounts.kept_passwords", "", ""),
+    fact("server.components.missing", "", ""),
+    fact("server.hosts.blocked", "", ""),
+    fact("server.errors.denied_accounts", "", ""),
+    fact("server.errors.limited_accounts", "", ""),
+    fact("server.error_log.accounts.KIND", "", ""),
+    fact("server.performance_schema.only_actors", "", ""),
     fact("server.tables.many_partitions", "", ""),
     fact("server.upkeep.backup_jobs", "", ""),
     fact("server.upkeep.jobs_ignored", "", ""),

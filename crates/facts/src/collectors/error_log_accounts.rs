@@ -1,0 +1,115 @@
+//! Accounts that the error log names: whose logins were refused, and whose connections ended without a goodbye.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use time::{Duration, OffsetDateTime, PrimitiveDateTime};
+
+use super::error_log::instant;
+
+/// Kinds of lines that name an account.
+pub(super) const KINDS: [&str; 2] = ["refused", "aborted"];
+
+/// Accounts of a kind that are told.
+const TOLD: usize = 5;
+
+/// Most accounts that are counted: the names come from whoever tries to log in.
+const COUNTED: usize = 10_000;
+
+/// Lines of one account.
+#[derive(Default)]
+struct Lines {
+    at: Vec<Option<PrimitiveDateTime>>,
+}
+
+/// The accounts of each kind, the most frequent first.
+pub(super) fn read(log: &str, now: OffsetDateTime) -> [(&'static str, Vec<Value>); 2] {
+    let mut denied: HashMap<String, Lines> = HashMap::new();
+    let mut aborted: HashMap<String, Lines> = HashMap::new();
+    let mut at = None;
+    for line in log.lines() {
+        at = instant(line).or(at);
+        let (accounts, account) = match (denied_account(line), aborted_account(line)) {
+            (Some(account), _) => (&mut denied, account),
+            (_, Some(account)) => (&mut aborted, account),
+            _ => continue,
+        };
+        if accounts.len() < COUNTED || accounts.contains_key(&account) {
+            accounts.entry(account).or_default().at.push(at);
+        }
+    }
+    [(KINDS[0], told(denied, now)), (KINDS[1], told(aborted, now))]
+}
+
+/// The most frequent of the accounts.
+fn told(accounts: HashMap<String, Lines>, now: OffsetDateTime) -> Vec<Value> {
+    let last = accounts.values().flat_map(|lines| lines.at.iter().flatten()).max().copied();
+    let mut all: Vec<(String, Lines)> = accounts.into_iter().collect();
+    all.sort_by(|(a, m), (b, n)| n.at.len().cmp(&m.at.len()).then_with(|| a.cmp(b)));
+    let within = |at: &PrimitiveDateTime| last.is_some_and(|last| last - *at <= Duration::HOUR);
+    let one = |(account, lines): (String, Lines)| {
+        let recent = lines.at.iter().flatten().filter(|at| within(at)).count();
+        let age = lines
+            .at
+            .iter()
+            .flatten()
+            .max()
+            .map(|at| (now - at.assume_utc()).as_seconds_f64().max(0.0).round());
+        json!({"account": account, "count": lines.at.len(), "last_hour": recent, "last_age_s": age})
+    };
+    all.into_iter().take(TOLD).map(one).collect()
+}
+
+/// As in `Access denied for user 'app'@'10.0.0.7' (using password: YES)`.
+fn denied_account(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("Access denied for user '")?;
+    let (user, rest) = rest.split_once("'@'")?;
+    let (host, _) = rest.split_once('\'')?;
+    Some(format!("{user}@{host}"))
+}
+
+/// As in `Aborted connection 7 to db: 'shop' user: 'app' host: '10.0.0.7' (Got an error reading communication packets)`.
+fn aborted_account(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("Aborted connection ")?;
+    let (_, rest) = rest.split_once(" user: '")?;
+    let (user, rest) = rest.split_once("' host: '")?;
+    let (host, _) = rest.split_once('\'')?;
+    (user != "unauthenticated" && user != "unconnected").then(|| format!("{user}@{host}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use time::macros::datetime;
+
+    const LOG: &str = "\
+2026-11-20 10:00:00 7 [Warning] Access denied for user 'zbx'@'10.0.0.9' (using password: YES)
+2026-11-20 12:00:00 8 [Warning] Access denied for user 'zbx'@'10.0.0.9' (using password: YES)
+2026-11-20T12:30:00.123456Z 9 [Note] [MY-010926] [Server] Access denied for user 'bi'@'localhost' (using password: NO)
+2026-11-20 12:31:00 9 [Warning] Aborted connection 9 to db: 'shop' user: 'app' host: '10.0.0.7' (Got timeout reading communication packets)
+2026-11-20 12:31:00 10 [Warning] Aborted connection 10 to db: 'unconnected' user: 'unauthenticated' host: '10.0.0.8' (This connection closed normally without authentication)
+";
+
+    #[test]
+    fn accounts_are_counted_with_those_of_the_last_hour() {
+        let [(_, denied), (_, aborted)] = read(LOG, datetime!(2026-11-20 12:31:00 UTC));
+        assert_eq!(
+            denied,
+            [
+                json!({"account": "zbx@10.0.0.9", "count": 2, "last_hour": 1, "last_age_s": 1860.0}),
+                json!({"account": "bi@localhost", "count": 1, "last_hour": 1, "last_age_s": 60.0}),
+            ]
+        );
+        assert_eq!(aborted.len(), 1);
+        assert_eq!(aborted[0]["account"], "app@10.0.0.7");
+    }
+
+    #[test]
+    fn lines_that_are_cut_name_no_account() {
+        for line in
+            ["Access denied for user 'zbx'@'10", "Access denied for user ''@", "Aborted connection 9 to"]
+        {
+            assert_eq!((denied_account(line), aborted_account(line)), (None, None), "{line}");
+        }
+    }
+}

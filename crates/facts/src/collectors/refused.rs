@@ -1,0 +1,117 @@
+//! What the server has refused: hosts, logins and requests beyond a limit, as it counts them itself.
+
+use serde_json::{Value, json};
+
+use crate::collector::{Collector, Cost, Run, fact};
+use crate::context::{Context, Depth};
+use crate::readings::Readings;
+use crate::sql::{ReadOnly, Row};
+use crate::wording::{Wording, first_of, mariadb, mysql};
+
+/// Refusals.
+pub static COLLECTOR: Collector = Collector {
+    name: "refused",
+    cost: Cost { host_ms: 0, server_ms: 5 },
+    deadline_ms: 2000,
+    depth: Depth::Audit,
+    facts: &[
+        fact(
+            "server.hosts.blocked",
+            "",
+            "hosts whose connections the server refuses for interrupted handshakes (error 1129): host, errors; 20 at most",
+        ),
+        fact(
+            "server.hosts.interrupted",
+            "count",
+            "most interrupted handshakes in a row that the host cache counts of one host",
+        ),
+        fact(
+            "server.errors.of_limits",
+            "",
+            "errors of limits that the server has raised since the start: number, name, count (1129, 1153, 1203, 1226, 1436, 1526)",
+        ),
+        fact(
+            "server.errors.denied_accounts",
+            "",
+            "accounts whose logins were refused 5 times or more since the start: account, count; 5 at most",
+        ),
+        fact(
+            "server.errors.limited_accounts",
+            "",
+            "accounts that met a limit on their connections or statements (1203, 1226): account, number, count; 5 at most",
+        ),
+    ],
+    run: Run::Server(run),
+};
+
+/// A host is blocked from the error on at which its count reaches the limit. Without names there is no cache.
+const BLOCKED: [Wording; 1] = [(
+    "SELECT CONCAT(IP, IF(COALESCE(HOST, '') = '', '', CONCAT(' (', HOST, ')'))), SUM_CONNECT_ERRORS FROM performance_schema.host_cache WHERE SUM_CONNECT_ERRORS >= @@GLOBAL.max_connect_errors ORDER BY SUM_CONNECT_ERRORS DESC LIMIT 20",
+    &[mysql(50_605..), mariadb(100_000..)],
+)];
+const INTERRUPTED: [Wording; 1] = [(
+    "SELECT COALESCE(MAX(SUM_CONNECT_ERRORS), 0) FROM performance_schema.host_cache",
+    &[mysql(50_605..), mariadb(100_000..)],
+)];
+const OF_LIMITS: [Wording; 1] = [(
+    "SELECT ERROR_NUMBER, ERROR_NAME, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER IN (1129, 1153, 1203, 1226, 1436, 1526) AND SUM_ERROR_RAISED > 0 ORDER BY SUM_ERROR_RAISED DESC",
+    &[mysql(80_001..)],
+)];
+/// Some servers count a refused login for no account, which says nothing here.
+const DENIED: [Wording; 1] = [(
+    "SELECT CONCAT(USER, '@', HOST), SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_by_account_by_error WHERE ERROR_NUMBER = 1045 AND SUM_ERROR_RAISED >= 5 AND USER IS NOT NULL AND HOST IS NOT NULL ORDER BY SUM_ERROR_RAISED DESC LIMIT 5",
+    &[mysql(80_001..)],
+)];
+const LIMITED: [Wording; 1] = [(
+    "SELECT CONCAT(USER, '@', HOST), ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_by_account_by_error WHERE ERROR_NUMBER IN (1203, 1226) AND SUM_ERROR_RAISED > 0 AND USER IS NOT NULL AND HOST IS NOT NULL ORDER BY SUM_ERROR_RAISED DESC LIMIT 5",
+    &[mysql(80_001..)],
+)];
+
+fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+    for (id, wordings, keys) in [
+        ("server.hosts.blocked", &BLOCKED[..], &["host", "errors"][..]),
+        ("server.errors.of_limits", &OF_LIMITS, &["number", "name", "count"]),
+        ("server.errors.denied_accounts", &DENIED, &["account", "count"]),
+        ("server.errors.limited_accounts", &LIMITED, &["account", "number", "count"]),
+    ] {
+        let (statement, table) = first_of(sql, wordings);
+        let found = table
+            .map(|table| table.rows.iter().map(|row| record(row, keys)).collect::<Vec<Value>>())
+            .map_err(|e| e.missing("SELECT on performance_schema"));
+        readings.put(id, statement, found);
+    }
+    let (statement, table) = first_of(sql, &INTERRUPTED);
+    let most = table
+        .map_err(|e| e.missing("SELECT on performance_schema"))
+        .and_then(|table| super::counted::count(&table.rows));
+    readings.put("server.hosts.interrupted", statement, most);
+}
+
+/// A row as a record; cells that are numbers become such.
+fn record(row: &Row, keys: &[&str]) -> Value {
+    let cell = |(key, cell): (&&str, &Option<String>)| {
+        let text = cell.as_deref().unwrap_or_default();
+        let number = ["errors", "count", "number"].contains(key).then(|| text.parse::<u64>().ok()).flatten();
+        ((*key).to_owned(), number.map_or_else(|| json!(text), |number| json!(number)))
+    };
+    Value::Object(keys.iter().zip(row).map(cell).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::only_reads;
+
+    #[test]
+    fn every_statement_only_reads() {
+        for (statement, _) in [BLOCKED, INTERRUPTED, OF_LIMITS, DENIED, LIMITED].into_iter().flatten() {
+            assert!(only_reads(statement), "{statement}");
+        }
+    }
+
+    #[test]
+    fn counts_are_numbers_and_names_stay_text() {
+        let row: Row = ["12", "12"].map(|cell| Some(cell.to_owned())).into();
+        assert_eq!(record(&row, &["account", "count"]), json!({"account": "12", "count": 12}));
+    }
+}
