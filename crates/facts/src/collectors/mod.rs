@@ -30,6 +30,7 @@ pub mod process;
 pub mod process_memory;
 pub mod reclaim;
 pub mod registered;
+mod relations;
 mod replication;
 pub mod schema;
 pub mod server;
