@@ -10,7 +10,7 @@ use crate::collectors::schema::more::is_leftover;
 use crate::context::Context;
 use crate::readings::Readings;
 use crate::source::Read;
-use crate::sql::{ReadOnly, Row, SqlError};
+use crate::sql::{ReadOnly, Row, SqlError, quoted};
 use crate::table_files::of_file_name;
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
@@ -87,7 +87,8 @@ struct Key {
 /// Puts all of it.
 pub(super) fn put(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let keys = few_tables(sql).and_then(|()| keys(sql));
-    let copies = keys.as_ref().map(|keys| on_copies(keys)).map_err(Clone::clone);
+    let copies =
+        keys.as_ref().map_err(Clone::clone).and_then(|keys| on_copies(keys, |name| exists(sql, name)));
     readings.put("schema.keys_on_copies", "InnoDB's dictionary", copies);
     readings.put("schema.cascades", "InnoDB's dictionary", keys.map(|keys| cascades(&keys)));
     let few = if sql.has_dictionary() { Ok(()) } else { few_tables(sql) };
@@ -134,14 +135,50 @@ fn keys(sql: &mut ReadOnly<'_>) -> Read<Vec<Key>> {
     Ok(rows.into_iter().filter_map(key).collect())
 }
 
-/// Keys of tables in use that refer to a copy.
-fn on_copies(keys: &[Key]) -> Vec<Value> {
+/// Keys of tables in use that refer to a copy of a table that `is_there`.
+fn on_copies(keys: &[Key], mut is_there: impl FnMut(&str) -> Read<bool>) -> Read<Vec<Value>> {
     let copy = |name: &str| name.split_once('.').is_some_and(|(_, table)| is_leftover(table));
-    let found = keys.iter().filter(|key| copy(&key.refers_to) && !copy(&key.table));
-    found
-        .map(|key| json!({"key": key.name, "table": key.table, "refers_to": key.refers_to}))
-        .take(20)
-        .collect()
+    let mut originals: BTreeMap<&str, bool> = BTreeMap::new();
+    let mut found = Vec::new();
+    for key in keys.iter().filter(|key| copy(&key.refers_to) && !copy(&key.table)) {
+        let known = originals.get(key.refers_to.as_str()).copied();
+        let stands = match (known, original(&key.refers_to)) {
+            (Some(stands), _) => stands,
+            (None, Some(name)) if originals.len() < 50 => is_there(&name)?,
+            _ => false,
+        };
+        originals.insert(&key.refers_to, stands);
+        if stands {
+            found.push(json!({"key": key.name, "table": key.table, "refers_to": key.refers_to}));
+        }
+    }
+    found.truncate(20);
+    Ok(found)
+}
+
+/// The table that a name with an ending as `_old` is the copy of. A copy of a book is a thing of its own.
+fn original(name: &str) -> Option<String> {
+    const ENDS: [&str; 10] = ["old", "bak", "bkp", "backup", "new", "gho", "ghc", "del", "tmp", "orig"];
+    let (schema, table) = name.split_once('.')?;
+    let mut rest = table.trim_start_matches('_');
+    while let Some((before, last)) = rest.rsplit_once('_') {
+        let is_date = last.len() >= 6 && last.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_date && !ENDS.contains(&last.to_ascii_lowercase().as_str()) {
+            break;
+        }
+        rest = before;
+    }
+    (rest != table && !rest.is_empty()).then(|| format!("{schema}.{rest}"))
+}
+
+fn exists(sql: &mut ReadOnly<'_>, name: &str) -> Read<bool> {
+    let Some((schema, table)) = name.split_once('.').and_then(|(s, t)| Some((quoted(s)?, quoted(t)?))) else {
+        return Ok(false);
+    };
+    let statement = format!(
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}"
+    );
+    Ok(!sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"))?.is_empty())
 }
 
 /// Chains of keys by which a deleted row takes rows of tables with it that are to be kept: the longest to each.
@@ -242,8 +279,11 @@ mod tests {
             key("lines", "orders_old", false),
             key("lines_old", "orders_old", false),
             key("lines", "orders", false),
+            key("loan", "book_copy", false),
+            key("x", "_stock_20240101_bak", false),
         ];
-        let found = on_copies(&keys);
+        assert_eq!(original("d._stock_20240101_bak").as_deref(), Some("d.stock"));
+        let found = on_copies(&keys, |name| Ok(name == "d.orders")).unwrap();
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((&found[0]["table"], &found[0]["refers_to"]), (&json!("d.lines"), &json!("d.orders_old")));
     }
