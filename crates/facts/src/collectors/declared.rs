@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::counted::{few_tables, names};
+use crate::collectors::relations;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Read;
@@ -32,6 +33,36 @@ pub static COLLECTOR: Collector = Collector {
             "server.sequences.filling",
             "",
             "sequences that do not begin again and have used half of their numbers or more: sequence, used (as a share), next, last; among 50",
+        ),
+        fact(
+            "schema.keys_on_copies",
+            "",
+            "foreign keys of tables in use that refer to a table with the name of a copy: key, table, refers_to; 20 at most, with no more than 5,000 tables",
+        ),
+        fact(
+            "schema.cascades",
+            "",
+            "tables with the name of something to be kept, as an invoice, whose rows are deleted with those of a table three foreign keys away: table, chain; likewise",
+        ),
+        fact(
+            "schema.online_changes_left",
+            "",
+            "triggers of pt-online-schema-change while no session names its new table: trigger, table; 20 at most",
+        ),
+        fact(
+            "schema.spatial_without_srid",
+            "",
+            "spatial indexes on columns without a fixed SRID, which MySQL 8.0 and later do not use: index, column; 20 at most",
+        ),
+        fact(
+            "schema.in_clear",
+            "",
+            "InnoDB tables that are not encrypted where innodb_encrypt_tables is on without innodb_encryption_threads, or default_table_encryption is on; 20 at most, none where neither is so",
+        ),
+        fact(
+            "schema.names_out_of_reach",
+            "",
+            "tables in InnoDB's dictionary whose names hold capitals while the server takes all names in lower case; 20 at most",
         ),
     ],
     run: Run::Server(run),
@@ -75,12 +106,13 @@ const SEQUENCES: [Wording; 1] = [(
 /// Share of the numbers from which on a sequence is listed.
 const LISTED: f64 = 0.5;
 
-fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
+fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &NOT_ENFORCED);
     let names = table.map(|table| names(table.rows)).map_err(|e| e.missing("SELECT on the tables"));
     readings.put("server.checks.not_enforced", statement, names);
     readings.put("server.foreign_keys.orphaned", "InnoDB's dictionary", orphaned(sql));
     readings.put("server.sequences.filling", "the sequences", sequences(sql));
+    relations::put(context, sql, readings);
 }
 
 /// Foreign keys whose table was dropped with foreign_key_checks off.

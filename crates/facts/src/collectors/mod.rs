@@ -36,6 +36,7 @@ pub mod reclaim;
 pub mod refused;
 pub mod registered;
 pub mod remnants;
+mod relations;
 mod replication;
 pub mod rotation;
 mod replication_filters;

@@ -62,6 +62,8 @@ pub static COLLECTOR: Collector = Collector {
             "events whose definer is not an account of this server",
         ),
         fact("server.definers.missing", "", "those definers, where there are any; 20 of each kind at most"),
+        fact("server.events.failing", "", "events whose definer is no account: event, definer; 20 at most"),
+        fact("server.routines.failing", "", "stored routines, likewise: routine, definer"),
         fact("server.views.failing", "", "views whose definer is no account: view, definer; 20 at most"),
         fact("server.events.enabled", "count", "events that the scheduler is to run"),
         fact(
@@ -209,6 +211,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     partitions(sql, readings);
     let of_triggers = triggers::read(context, sql, readings);
     let of_views = views::read(context, sql, readings);
+    failing(sql, readings);
     definers(sql, of_triggers.into_iter().take(20).chain(of_views).collect(), readings);
     let files = readings.value("server.accounts.may_read_files").and_then(|found| found.as_u64());
     listed(sql, "server.accounts.found.may_read_files", FILES, &Ok(files.unwrap_or(0)), readings);
@@ -279,6 +282,40 @@ fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
         let rows = sql.rows(statement).map_err(|e| e.missing("EVENT"));
         let names = rows.map(super::counted::names);
         readings.put(id, "information_schema.EVENTS", names);
+    }
+}
+
+/// Names of the routines and events whose definer is no account, where there are any.
+fn failing(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    for (id, of, statement, key, name) in [
+        (
+            "server.routines.failing",
+            "server.routines.without_definer",
+            ROUTINES,
+            "routine",
+            "o.ROUTINE_SCHEMA, '.', o.ROUTINE_NAME",
+        ),
+        (
+            "server.events.failing",
+            "server.events.without_definer",
+            EVENTS,
+            "event",
+            "o.EVENT_SCHEMA, '.', o.EVENT_NAME",
+        ),
+    ] {
+        let some = readings.value(of).and_then(|found| found.as_u64()).is_some_and(|found| found > 0);
+        let named = statement.replacen("COUNT(*)", &format!("CONCAT({name}), o.DEFINER"), 1);
+        let rows = if some { sql.rows(&format!("{named} LIMIT 20")) } else { Ok(Vec::new()) };
+        let entry = |row: &Row| {
+            let text = |place: usize| row.get(place)?.as_deref();
+            Some(json!({(key): text(0)?, "definer": text(1)?}))
+        };
+        let found = rows.map(|rows| rows.iter().filter_map(entry).collect::<Vec<Value>>());
+        readings.put(
+            id,
+            "information_schema",
+            found.map_err(|e| e.missing("SELECT on schema mysql, and EVENT")),
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 153] = [
+pub(super) const NAMED: [FactInfo; 155] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -47,6 +47,8 @@ pub(super) const NAMED: [FactInfo; 153] = [
     fact("server.accounts.common_password", "", ""),
     fact("server.accounts.from_any_host", "", ""),
     fact("server.events.late", "", ""),
+    fact("server.events.failing", "", ""),
+    fact("server.routines.failing", "", ""),
     fact("server.events.disabled", "", ""),
     fact("server.events.frequent", "", ""),
     fact("server.events.of_a_source", "", ""),

@@ -92,7 +92,11 @@ impl Linter<'_> {
             .find(|known| {
                 lower == *known || (strsim::damerau_levenshtein(&lower, known) == 1 && lower != "mysql")
             });
-        let other_release = ["mysqld-", "mariadb-", "mariadbd-"].iter().any(|p| lower.starts_with(p));
+        // Groups as [mariadb-dump] are those of other programs; a release is a number.
+        let other_release = ["mysqld-", "mariadb-", "mariadbd-"]
+            .iter()
+            .filter_map(|program| lower.strip_prefix(program))
+            .any(|release| release.starts_with(|c: char| c.is_ascii_digit()));
         let (severity, summary) = match near {
             Some(known) => {
                 (Severity::Medium, format!("[{group}] is not a group of the server: [{known}] is"))

@@ -7,7 +7,7 @@ use mydyno_model::knob::{Argument, KnobSeen, KnobType};
 use super::linter::{Known, Linter, family_name, is_token};
 use super::name::{Found, Resolved};
 use super::runtime::value_of;
-use super::value::{Outcome, is_in_no_list, is_refused, mistaken_for_time, outcome};
+use super::value::{Outcome, is_in_no_list, is_refused, lacks_unit, mistaken_for_time, outcome};
 use super::written::Written;
 use crate::knobs::{Presence, Version};
 
@@ -136,6 +136,18 @@ impl<'a> Linter<'a> {
         } else {
             outcome(seen, self.rules, value, same)
         };
+        if !matches!(outcome, Outcome::Refused(_)) && lacks_unit(name, seen, value) {
+            let made = match &outcome {
+                Outcome::Changed { to, .. } => format!(", of which the server makes {to}"),
+                _ => String::new(),
+            };
+            let summary = format!("{name} = {value} is {value} bytes{made}: {value}M may be meant");
+            let problem = self
+                .problem(written, name, summary)
+                .remedy(format!("In {place} write the size with its unit, as {name} = {value}M"));
+            self.report.add("option-changed-value", Severity::Medium, problem);
+            return;
+        }
         match outcome {
             Outcome::Taken => {
                 let integer = (seen.kind == KnobType::Integer).then_some(value.trim());

@@ -84,7 +84,7 @@ impl Linter<'_> {
         self.turn = 1;
         for (at, known) in found.iter().enumerate() {
             let wins = !found[at + 1..].iter().any(|later| later.name == known.name);
-            if !wins || known.written.secret || known.loose || BY_PROCESS.contains(&known.name.as_str()) {
+            if !wins || known.written.secret || known.loose {
                 continue;
             }
             // That the server passes its persisted settings over is the claim persisted-ignored.
@@ -98,6 +98,9 @@ impl Linter<'_> {
             let asked = known.value.as_deref().unwrap_or("1");
             let Some(differs) = runtime::differs(&on.seen, self.rules, asked, &now) else { continue };
             let name = &known.name;
+            if BY_PROCESS.contains(&name.as_str()) && !self.is_lower(asked, &now) {
+                continue;
+            }
             let slight = differs.slight || self.is_rounded_to_a_chunk(name, asked, &now);
             let origin = self.facts.value(&format!("server.origin.{name}"));
             let origin = origin.and_then(|origin| origin.get("source")?.as_str()).unwrap_or_default();
@@ -149,6 +152,11 @@ impl Linter<'_> {
             && rounded.is_some_and(|((now, asked), step)| now >= asked && now - asked < step)
     }
 
+    fn is_lower(&self, asked: &str, now: &str) -> bool {
+        let number = |text: &str| whole(self.rules, text).ok();
+        number(now).zip(number(asked)).is_some_and(|(now, asked)| now < asked)
+    }
+
     fn is_off(&self, variable: &str) -> bool {
         runtime::value_of(self.facts, variable).is_some_and(|value| ["OFF", "0"].contains(&value.as_str()))
     }
@@ -165,6 +173,7 @@ impl Linter<'_> {
             }
             // Beside a file for each session the server keeps ten, and two for each of the 400 tables that it opens at least.
             "max_connections" => number(asked).map(|sessions| sessions + 10 + 2 * 400),
+            "open_files_limit" => return lowered,
             _ => return false,
         };
         let told = self.facts.number("server.error_log.file_limit.count").is_some_and(|count| count > 0.0);
@@ -172,8 +181,8 @@ impl Linter<'_> {
     }
 }
 
-/// Variables that the limits of the process decide as well: the server takes the larger of both where it may, and the
-/// claim open-files-limit judges the outcome.
+/// Variables that the limits of the process decide as well: the server takes the larger of both where it may, so that more than was
+/// asked for is usual.
 const BY_PROCESS: [&str; 1] = ["open_files_limit"];
 
 /// Whether each line is in a different file, so that later files override earlier ones, which is the purpose of

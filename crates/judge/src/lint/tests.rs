@@ -283,7 +283,7 @@ fn broken_lines_and_groups_that_nobody_reads_are_told() {
         ),
         (
             "server.options.other_groups",
-            json!([{"file": "/etc/my.cnf", "line": 9, "group": "mysld"}, {"file": "/etc/my.cnf", "line": 12, "group": "mysqld-5.7", "options": ["sync_binlog", "server_id"]}, {"file": "/etc/my.cnf", "line": 15, "group": "mysqldump"}]),
+            json!([{"file": "/etc/my.cnf", "line": 9, "group": "mysld"}, {"file": "/etc/my.cnf", "line": 12, "group": "mysqld-5.7", "options": ["sync_binlog", "server_id"]}, {"file": "/etc/my.cnf", "line": 14, "group": "mariadb-dump", "options": ["quick"]}, {"file": "/etc/my.cnf", "line": 15, "group": "mysqldump"}]),
         ),
         (
             "server.options.misplaced",

@@ -79,6 +79,24 @@ pub fn mistaken_for_time(name: &str, rules: &Rules, value: &str) -> Option<i128>
     if is_time && suffixed { whole(rules, value).ok().filter(|read| *read > 0) } else { None }
 }
 
+/// Whether a size in bytes looks as if its unit was forgotten: a small number without a suffix, far below the default. A buffer of
+/// eight bytes for keys is how some switch that off.
+pub fn lacks_unit(name: &str, seen: &KnobSeen, value: &str) -> bool {
+    const LARGE: i128 = 16_384;
+    const SMALL: std::ops::Range<i128> = 1..4096;
+    let counts = name == "max_join_size" || name.starts_with("performance_schema");
+    let default = seen.default.as_deref().and_then(|default| default.parse::<i128>().ok());
+    name.ends_with("_size")
+        && !counts
+        && seen.kind == KnobType::Integer
+        && default.is_some_and(|default| default >= LARGE)
+        && value.trim().parse::<i128>().is_ok_and(|asked| {
+            SMALL.contains(&asked)
+                && (name != "key_buffer_size" || asked > 8)
+                && default.is_some_and(|default| asked < default / 64)
+        })
+}
+
 fn is_switch(default: Option<&str>) -> bool {
     default.is_some_and(|default| ["ON", "OFF"].contains(&default))
 }

@@ -22,6 +22,28 @@ const MEASURES: [&str; 20] = [
 /// Ends of the names of columns that hold a date or a time, and whole such names.
 const DATES: [&str; 8] = ["_at", "_date", "_time", "_seen", "_day", "birthday", "birthdate", "date"];
 
+/// The same for texts that are as long as a date: words that also name places and other ends.
+const SHORT_DATES: [&str; 4] = ["_am", "datum", "_dat", "geburtstag"];
+const WHOLE_DATES: [&str; 7] = ["von", "bis", "beginn", "gueltig_ab", "gueltig_von", "gueltig_bis", "ablauf"];
+
+/// Parts of the names of columns that keep when something began to be, and those that say that they follow changes.
+const CREATED: [&str; 12] = [
+    "created",
+    "creation",
+    "inserted",
+    "added",
+    "registered",
+    "ordered",
+    "signup",
+    "born",
+    "angelegt",
+    "erstellt",
+    "erfasst",
+    "anlage",
+];
+const CHANGED: [&str; 9] =
+    ["updated", "update", "modified", "changed", "change", "last", "touched", "geaendert", "aktualisiert"];
+
 /// Parts of the names of columns whose times lie ahead.
 const AHEAD: [&str; 12] = [
     "expires",
@@ -73,14 +95,20 @@ const RESERVED: [&str; 17] = [
 /// between underscores.
 type Rule = (&'static str, fn(&str, &[&str], &Column<'_>) -> bool);
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     ("schema.inexact_money", |_, parts, column| {
         let binary = is_of(column, &["float", "double"]) && has(parts, &MONEY);
         let text = is_of(column, &["char", "varchar"]) && parts.last().is_some_and(|p| SUMS.contains(p));
         (binary || text) && !has(parts, &MEASURES)
     }),
     ("schema.text_dates", |name, _, column| {
-        is_of(column, &["char", "varchar", "text"]) && DATES.iter().any(|end| name.ends_with(end))
+        let short = is_of(column, &["char", "varchar"])
+            && length(column).is_some_and(|length| (8..20).contains(&length))
+            && (WHOLE_DATES.contains(&name) || SHORT_DATES.iter().any(|end| name.ends_with(end)));
+        short || is_of(column, &["char", "varchar", "text"]) && DATES.iter().any(|end| name.ends_with(end))
+    }),
+    ("schema.created_overwritten", |_, parts, column| {
+        column.on_update && has(parts, &CREATED) && !has(parts, &CHANGED)
     }),
     ("schema.timestamps_ahead", |_, parts, column| is_of(column, &["timestamp"]) && has(parts, &AHEAD)),
     ("schema.codes_as_numbers", |_, parts, column| {
@@ -160,8 +188,14 @@ mod tests {
             ("tax", "varchar", "varchar(20)", ""),
             ("price_list", "varchar", "varchar(20)", ""),
             ("sold_at", "varchar", "varchar(20)", "schema.text_dates"),
+            ("von", "char", "char(10)", "schema.text_dates"),
+            ("von", "varchar", "varchar(50)", ""),
+            ("erstellt_am", "varchar", "varchar(19)", "schema.text_dates"),
             ("valid_until", "timestamp", "timestamp", "schema.timestamps_ahead"),
             ("created_at", "timestamp", "timestamp", ""),
+            ("created_at", "timestamp", "timestamp on update", "schema.created_overwritten"),
+            ("created_or_updated", "timestamp", "timestamp on update", ""),
+            ("updated_at", "timestamp", "timestamp on update", ""),
             ("valid_until", "datetime", "datetime", ""),
             ("phone", "bigint", "bigint(20)", "schema.codes_as_numbers"),
             ("phone_id", "int", "int(11)", ""),
@@ -187,8 +221,10 @@ mod tests {
             ("rank_of", "int", "int", ""),
         ];
         for (name, data_type, column_type, fact) in rows {
+            let on_update = column_type.ends_with(" on update");
             let mut found = ByName::default();
-            let column = Column { name, data_type, column_type, collation: None, auto_increment: false };
+            let column =
+                Column { name, data_type, column_type, collation: None, auto_increment: false, on_update };
             found.column("shop.t", &column);
             let listed: Vec<&str> =
                 found.take().filter(|(_, list)| !list.is_empty()).map(|(id, _)| id).collect();

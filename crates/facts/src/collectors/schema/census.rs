@@ -1,5 +1,6 @@
 //! Properties of tables that were read.
 
+mod column;
 mod telling;
 #[cfg(test)]
 mod tests;
@@ -8,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use self::column::{Column, column, largest};
 use super::indexes::{Index, disabled, duplicates, grouped, hidden};
 use super::more;
 use super::references::References;
@@ -96,26 +98,6 @@ pub struct Census {
 struct Rarity {
     columns: u64,
     first: String,
-}
-
-/// A column as information_schema tells it.
-struct Column {
-    name: String,
-    data_type: String,
-    column_type: String,
-    charset: Option<String>,
-    collation: Option<String>,
-    auto_increment: bool,
-}
-
-impl Column {
-    /// The type, with the collation of a text.
-    fn whole(&self) -> String {
-        match &self.collation {
-            Some(collation) => format!("{} {collation}", self.column_type),
-            None => self.column_type.clone(),
-        }
-    }
 }
 
 impl Census {
@@ -304,16 +286,7 @@ impl Census {
         }
         self.more.own_statistics(&name, &options);
         self.columns(&name, columns);
-        let described: Vec<more::Column<'_>> = columns
-            .iter()
-            .map(|c| more::Column {
-                name: &c.name,
-                data_type: &c.data_type,
-                column_type: &c.column_type,
-                collation: c.collation.as_deref(),
-                auto_increment: c.auto_increment,
-            })
-            .collect();
+        let described: Vec<more::Column<'_>> = columns.iter().map(Column::described).collect();
         let by_name = grouped(indexes);
         let key = by_name.iter().find(|index| index.name == "PRIMARY");
         let key: Vec<&str> = key.map_or(vec![], |key| key.parts.iter().map(|(c, _)| c.as_str()).collect());
@@ -471,29 +444,4 @@ impl Census {
             self.fullest = Some((used, entry));
         }
     }
-}
-
-fn column(row: Row) -> Option<Column> {
-    let mut cells = row.into_iter();
-    let mut next = || cells.next().flatten();
-    let (name, data_type, column_type) = (next()?, next()?, next()?);
-    let (charset, collation) = (next(), next());
-    let auto_increment = next().is_some_and(|extra| extra.contains("auto_increment"));
-    Some(Column { name, data_type, column_type, charset, collation, auto_increment })
-}
-
-/// The largest value of an integer type.
-fn largest(column_type: &str) -> Option<f64> {
-    let kind = column_type.to_ascii_lowercase();
-    let name: String = kind.chars().take_while(char::is_ascii_alphabetic).collect();
-    let bits = match name.as_str() {
-        "tinyint" => 8,
-        "smallint" => 16,
-        "mediumint" => 24,
-        "int" => 32,
-        "bigint" => 64,
-        _ => return None,
-    };
-    let sign = i32::from(!kind.contains("unsigned"));
-    Some(2f64.powi(bits - sign) - 1.0)
 }

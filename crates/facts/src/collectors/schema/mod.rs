@@ -11,6 +11,7 @@ mod partitions;
 mod reading;
 mod references;
 pub(super) mod rows;
+mod shapes;
 pub(crate) mod statistics;
 mod tenants;
 mod unkeyed;
@@ -89,12 +90,12 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.reference_conflicts",
             "",
-            "columns whose names end in _id or _uuid and tell a table of the same schema, to whose key of one column they do not compare by an index: column, type, refers_to, key_type; 20 at most",
+            "columns whose names end in _id or _uuid and tell a table of the same schema, or in _no, _code and the like and tell a unique column of it, to which they do not compare by an index: column, type, refers_to, key_type; 20 at most",
         ),
         fact(
             "schema.references_narrow",
             "",
-            "columns of integers that tell a table of the same schema by such names and are narrower than its key of one column: column, type, refers_to, key_type; 20 at most",
+            "columns of integers that tell a table of the same schema by such names or by ones as customer_no and are narrower than its key of one column: column, type, refers_to, key_type; 20 at most",
         ),
         fact("schema.engine.ENGINE.index_bytes", "bytes", "size of their indexes, likewise"),
         fact(
@@ -160,7 +161,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.short_prefixes",
             "",
-            "indexes on the first few characters of a text: table, index, column, characters, unique; not unique ones of 4 characters at most, unique ones of 20",
+            "indexes on the first few characters of a text: table, index, column, characters, unique; not unique ones of 4 characters at most, unique ones of 20; of addresses of pages and mail up to 12, where they know one value for a hundred rows or more (values, rows)",
         ),
         fact(
             "schema.unique_with_null",
@@ -169,6 +170,26 @@ pub static COLLECTOR: Collector = Collector {
         ),
         fact("schema.inexact_money", "", "FLOAT, DOUBLE and text columns whose names speak of money"),
         fact("schema.text_dates", "", "text columns whose names speak of a date or a time"),
+        fact(
+            "schema.created_overwritten",
+            "",
+            "TIMESTAMP and DATETIME columns whose names speak of a beginning and that each UPDATE sets to the current time",
+        ),
+        fact(
+            "schema.logins_not_unique",
+            "",
+            "tables of users by name without a unique index on what people log in by: table, column; among those that were read, 20 at most",
+        ),
+        fact(
+            "schema.option_tables",
+            "",
+            "tables with the columns option_name, option_value and autoload of 5 MiB or more: table, bytes, rows, by InnoDB's statistics; 5 at most",
+        ),
+        fact(
+            "schema.rows_beyond_packet",
+            "",
+            "tables whose rows have a mean size of more than half of max_allowed_packet: table, row_bytes, rows, by InnoDB's statistics; 20 at most",
+        ),
         fact("schema.timestamps_ahead", "", "TIMESTAMP columns whose names speak of a time ahead"),
         fact(
             "schema.codes_as_numbers",
@@ -195,7 +216,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.references_without_index",
             "",
-            "columns whose names end in _id or _uuid and tell a table of the same schema, and that no index begins with: column, refers_to; among the tables that were read, 20 at most",
+            "columns whose names end in _id or _uuid and tell a table of the same schema, and that no index begins with: column, refers_to, inside (an index that has it behind another column); likewise columns of a tenant that are inside an index; among the tables that were read, 20 at most",
         ),
         fact(
             "schema.of_odd_engines",
@@ -210,7 +231,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.unlike_namesakes",
             "",
-            "tables whose columns or indexes differ from those of nine in ten tables of the same name, of which there are ten or more: table, lacks, has, others (how many)",
+            "tables whose columns or indexes differ from those of nine in ten tables of the same name, of which there are ten or more: table (the first), tables (how many), schemas (20 at most), lacks, has, others (how many)",
         ),
         fact(
             "schema.versioned",
@@ -258,7 +279,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.auto_increment",
             "",
-            "the column nearest to the end of its type: table, column, type, used as a share; among those that were read",
+            "the column nearest to the end of its type: table, column, type, used as a share, rows, numbers_a_row (where it gave more than 20 for each row); among those that were read",
         ),
     ],
     run: Run::Server(run),
@@ -319,6 +340,9 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     }
     let mut read = reading::read(sql, &chosen, many, within(READING), census);
     sql.at_most(None);
+    read.ask_statistics(sql);
+    readings.put("schema.option_tables", "mysql.innodb_table_stats", read.options(sql));
+    readings.put("schema.rows_beyond_packet", "mysql.innodb_table_stats", shapes::beyond_packet(sql));
     sizes(&sums, Ok(read.sizes.get("InnoDB").copied()), readings);
     let unseen = of_innodb.saturating_sub(count);
     let unused = indexes::unused(context, sql, &read.droppable);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::by_name::ByName;
 use super::indexes::Index;
 use super::rows::{LISTED, text};
+use super::shapes::Shapes;
 use crate::readings::Readings;
 use crate::source::Read;
 use crate::sql::Row;
@@ -19,6 +20,8 @@ pub struct Column<'a> {
     pub column_type: &'a str,
     pub collation: Option<&'a str>,
     pub auto_increment: bool,
+    /// Whether each UPDATE of the row sets it to the current time.
+    pub on_update: bool,
 }
 
 /// Findings of all tables.
@@ -29,12 +32,16 @@ pub struct More {
     hidden: Vec<Value>,
     disabled: Vec<Value>,
     with_key: Vec<Value>,
-    short_prefixes: Vec<Value>,
+    pub short_prefixes: Vec<Value>,
+    /// Indexes on the first characters of texts as addresses of pages, which may all begin alike: table, index, column, characters.
+    pub prefixes: Vec<Value>,
     unique_with_null: Vec<Value>,
     by_name: ByName,
     own_statistics: Vec<Value>,
     leftovers: Vec<Value>,
     versioned: Vec<Value>,
+    /// What follows from a table's columns and indexes together.
+    pub shapes: Shapes,
     deprecated: Vec<Value>,
     of_charset: BTreeMap<String, Vec<Value>>,
     of_collation: BTreeMap<String, Vec<Value>>,
@@ -54,9 +61,17 @@ const LEFTOVER: [&str; 14] = [
     "todelete",
 ];
 
-/// Whether the name of a table speaks of a copy: a word as tmp at its beginning, one as old at its end, or a date behind one.
-fn is_leftover(table: &str) -> bool {
+/// Ends of the names of tables that programs of online changes make, with an underscore in front of the name.
+const OF_CHANGES: [&str; 4] = ["_new", "_gho", "_ghc", "_del"];
+
+/// Whether the name of a table speaks of a copy: a word as tmp at its beginning, one as old at its end, or a date behind one, or
+/// that of a table which an online change filled.
+pub fn is_leftover(table: &str) -> bool {
     let name = table.to_ascii_lowercase();
+    if name.starts_with('_') && OF_CHANGES.iter().any(|end| name.len() > end.len() + 1 && name.ends_with(end))
+    {
+        return true;
+    }
     let parts: Vec<&str> = name.split(['_', '-', '$']).filter(|part| !part.is_empty()).collect();
     let is_word = |part: &&&str| LEFTOVER.contains(*part);
     let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return false };
@@ -145,6 +160,8 @@ impl More {
             }
             if let Some(entry) = short_prefix(table, index) {
                 self.short_prefixes.push(entry);
+            } else if let Some(entry) = beginning_alike(table, index) {
+                self.prefixes.push(entry);
             }
             if let Some(column) = may_be_null(index, rows) {
                 self.unique_with_null.push(json!({"table": table, "index": index.name, "column": column}));
@@ -158,6 +175,7 @@ impl More {
                 self.with_key.push(entry());
             }
         }
+        self.shapes.table(table, columns, indexes);
         if table.split_once('.').is_some_and(|(_, name)| is_leftover(name)) {
             self.leftovers.push(Value::from(table));
         }
@@ -237,6 +255,7 @@ impl More {
             ("schema.indexes_with_key", self.with_key),
             ("schema.short_prefixes", self.short_prefixes),
             ("schema.unique_with_null", self.unique_with_null),
+            ("schema.logins_not_unique", self.shapes.without_unique()),
         ] {
             put(id, list, readings, from, all);
         }
@@ -263,6 +282,18 @@ fn short_prefix(table: &str, index: &Index) -> Option<Value> {
     (short && index.kind == "BTREE" && !index.hidden).then(|| {
         json!({"table": table, "index": index.name, "column": column, "characters": characters, "unique": index.unique})
     })
+}
+
+/// An index on the first twelve characters or fewer of a text whose name says that many values begin alike.
+fn beginning_alike(table: &str, index: &Index) -> Option<Value> {
+    const NAMES: [&str; 9] = ["url", "uri", "link", "href", "path", "email", "mail", "referer", "referrer"];
+    let (column, prefix) = index.parts.first()?;
+    let characters: u64 = prefix.as_ref()?.parse().ok()?;
+    let name = column.to_ascii_lowercase();
+    let alike = name.split('_').any(|part| NAMES.contains(&part));
+    (alike && characters <= 12 && index.kind == "BTREE" && !index.hidden).then(
+        || json!({"table": table, "index": index.name, "column": column, "characters": characters, "unique": index.unique}),
+    )
 }
 
 /// The first column that may be NULL of a unique index on several columns: rows that have NULL there may be equal in the others.
@@ -293,7 +324,7 @@ mod tests {
     use super::*;
 
     fn column<'a>(name: &'a str, data_type: &'a str, column_type: &'a str) -> Column<'a> {
-        Column { name, data_type, column_type, collation: None, auto_increment: false }
+        Column { name, data_type, column_type, collation: None, auto_increment: false, on_update: false }
     }
 
     fn index(cells: [&str; 7]) -> Row {
@@ -325,12 +356,14 @@ mod tests {
             index(["by_mail", "0", "mail", "20", "BTREE", "0", ""]),
             index(["by_title", "1", "title", "20", "BTREE", "0", ""]),
             index(["by_note", "1", "note", "", "BTREE", "0", ""]),
+            index(["by_url", "1", "page_url", "8", "BTREE", "0", ""]),
         ];
         let mut more = More::default();
         more.table("shop.t", true, &[], &grouped(&rows), &rows);
         let named: Vec<&Value> = more.short_prefixes.iter().map(|entry| &entry["index"]).collect();
         assert_eq!(named, ["by_name", "by_mail"]);
         assert_eq!(more.short_prefixes[1]["unique"], json!(true));
+        assert_eq!(more.prefixes.iter().map(|entry| &entry["index"]).collect::<Vec<_>>(), ["by_url"]);
     }
 
     #[test]
@@ -368,7 +401,16 @@ mod tests {
         more.own_statistics("a.old", "stats_persistent=0 row_format=COMPACT");
         more.own_statistics("a.few", "STATS_SAMPLE_PAGES=1");
         assert_eq!(more.own_statistics.len(), 2);
-        for name in ["orders_bak_20210301", "tmp_import2", "customers_old", "Copy_of_x", "orders_backup"] {
+        for name in [
+            "_orders_new",
+            "_orders_gho",
+            "_orders_old",
+            "orders_bak_20210301",
+            "tmp_import2",
+            "customers_old",
+            "Copy_of_x",
+            "orders_backup",
+        ] {
             assert!(is_leftover(name), "{name}");
         }
         for name in ["backup_2023", "shop_old", "old_shop", "#mysql50#shop.bak", "backup"] {
@@ -381,6 +423,8 @@ mod tests {
             "orders",
             "old",
             "tmp",
+            "_new",
+            "orders_new",
             "soldier",
             "temperature",
             "backup_jobs",

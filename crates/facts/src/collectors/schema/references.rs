@@ -68,10 +68,12 @@ type OfTable = (String, Kind, bool);
 pub struct References {
     /// Primary keys of one column, by schema and table in lower case, with the table's name.
     keys: BTreeMap<(String, String), (String, Kind)>,
-    /// Columns whose names end in `_id` or `_uuid`: schema, table, column.
+    /// Columns that are unique by themselves and named as a number or a code, likewise, beside their tables' names.
+    uniques: BTreeMap<(String, String), Vec<(String, Kind)>>,
+    /// Columns whose names end in `_id` or `_uuid`, or as a number or a code: schema, table, column.
     columns: Vec<(String, String, Kind)>,
-    /// Those of them that no index begins with.
-    without_index: Vec<(String, String, String)>,
+    /// Those with `_id` or `_uuid` that no index begins with, and the index that has them behind another column.
+    without_index: Vec<(String, String, String, Option<String>)>,
     /// Text columns that an index begins with, by schema and name in lower case.
     texts: BTreeMap<(String, String), Vec<OfTable>>,
 }
@@ -108,23 +110,50 @@ impl References {
             let place = (schema.to_owned(), table.to_ascii_lowercase());
             self.keys.insert(place, (table.to_owned(), Kind::of(column)));
         }
+        for column in columns.iter().filter(|column| is_number(&column.name.to_ascii_lowercase())) {
+            let alone = |index: &Index| matches!(&index.parts[..], [(name, None)] if name == column.name);
+            if indexes.iter().any(|index| index.unique && alone(index)) {
+                let place = (schema.to_owned(), table.to_ascii_lowercase());
+                self.uniques.entry(place).or_default().push((table.to_owned(), Kind::of(column)));
+            }
+        }
         let refers = |column: &&Column<'_>| stem(column.name).is_some() && !key.contains(&column.name);
         for column in columns.iter().filter(refers) {
             let begins = |index: &Index| index.parts.first().is_some_and(|(name, _)| name == column.name);
             if !indexes.iter().any(begins) {
-                self.without_index.push((schema.to_owned(), table.to_owned(), column.name.to_owned()));
+                let holds = |index: &&Index| index.parts.iter().any(|(name, _)| name == column.name);
+                let inside = indexes.iter().find(holds).map(|index| index.name.clone());
+                self.without_index.push((
+                    schema.to_owned(),
+                    table.to_owned(),
+                    column.name.to_owned(),
+                    inside,
+                ));
             }
+            self.columns.push((schema.to_owned(), table.to_owned(), Kind::of(column)));
+        }
+        for column in columns.iter().filter(|column| by_number(column.name).is_some()) {
             self.columns.push((schema.to_owned(), table.to_owned(), Kind::of(column)));
         }
     }
 
     /// The columns that refer to a table which is there, and that no index begins with.
     pub fn without_index(&self) -> Vec<Value> {
-        let found = self.without_index.iter().filter_map(|(schema, table, column)| {
-            let (_, (of, _)) = names(&stem(column)?)
-                .into_iter()
-                .find_map(|name| self.keys.get_key_value(&(schema.clone(), name)))?;
-            Some(json!({"column": format!("{schema}.{table}.{column}"), "refers_to": format!("{schema}.{of}")}))
+        let found = self.without_index.iter().filter_map(|(schema, table, column, inside)| {
+            let of =
+                names(&stem(column)?).into_iter().find_map(|name| self.keys.get(&(schema.clone(), name)));
+            let tenant = inside.is_some() && TENANTS.contains(&column.to_ascii_lowercase().as_str());
+            if of.is_none() && !tenant {
+                return None;
+            }
+            let mut entry = json!({"column": format!("{schema}.{table}.{column}")});
+            if let Some((of, _)) = of {
+                entry["refers_to"] = format!("{schema}.{of}").into();
+            }
+            if let Some(inside) = inside {
+                entry["inside"] = inside.as_str().into();
+            }
+            Some(entry)
         });
         found.collect()
     }
@@ -149,12 +178,31 @@ impl References {
         self.differing(|column, key| matches!((column.bits, key.bits), (Some(own), Some(key)) if own < key))
     }
 
+    /// The table and the column that a column's name tells.
+    fn target(&self, schema: &str, table: &str, column: &str) -> Option<(&str, &Kind)> {
+        if let Some(stem) = stem(column) {
+            let mut tables = names(&stem).into_iter();
+            let (of, key) = tables.find_map(|name| self.keys.get(&(schema.to_owned(), name)))?;
+            return Some((of, key));
+        }
+        let (stem, number) = by_number(column)?;
+        let is_told = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            let own =
+                name.strip_prefix(stem.as_str()).and_then(|rest| rest.strip_prefix('_')).unwrap_or(&name);
+            one_of(own) == Some(number)
+        };
+        let found = names(&stem).into_iter().find_map(|name| {
+            let uniques = self.uniques.get(&(schema.to_owned(), name))?;
+            uniques.iter().find(|(_, kind)| is_told(&kind.column))
+        });
+        found.filter(|(of, _)| of != table).map(|(of, kind)| (of.as_str(), kind))
+    }
+
     /// The columns that differ in some way from the key that they refer to.
     fn differing(&self, differs: impl Fn(&Kind, &Kind) -> bool) -> Vec<Value> {
         let entry = |(schema, table, column): &(String, String, Kind)| {
-            let (_, (of, key)) = names(&stem(&column.column)?)
-                .into_iter()
-                .find_map(|name| self.keys.get_key_value(&(schema.clone(), name)))?;
+            let (of, key) = self.target(schema, table, &column.column)?;
             differs(column, key).then(|| beside((schema, table, column), (of, key)))
         };
         self.columns.iter().filter_map(entry).collect()
@@ -176,6 +224,31 @@ fn stem(column: &str) -> Option<String> {
     (!stem.is_empty()).then(|| stem.to_owned())
 }
 
+/// Columns by which the rows of one tenant are told from those of the others, and that their indexes begin with.
+const TENANTS: [&str; 6] =
+    ["tenant_id", "mandant_id", "organization_id", "organisation_id", "org_id", "company_id"];
+
+/// Words for the number or the code of a thing, those of one meaning together.
+const NUMBERS: [&[&str]; 4] = [&["no", "nr", "num", "number"], &["code"], &["sku"], &["key"]];
+
+/// Which of them a word is.
+fn one_of(word: &str) -> Option<usize> {
+    NUMBERS.iter().position(|words| words.contains(&word))
+}
+
+/// Whether a column is named as a number or a code: by that word alone, or behind another.
+fn is_number(name: &str) -> bool {
+    one_of(name.rsplit('_').next().unwrap_or(name)).is_some()
+}
+
+/// `customer` of `customer_no`, in lower case, and which word stands behind it.
+fn by_number(column: &str) -> Option<(String, usize)> {
+    let name = column.to_ascii_lowercase();
+    let (stem, word) = name.rsplit_once('_')?;
+    let word = one_of(word)?;
+    (!stem.is_empty()).then(|| (stem.to_owned(), word))
+}
+
 /// The names that a table of such things may have.
 fn names(stem: &str) -> Vec<String> {
     let mut names = vec![stem.to_owned(), format!("{stem}s"), format!("{stem}es")];
@@ -190,7 +263,7 @@ mod tests {
     use super::*;
 
     fn column<'a>(name: &'a str, data_type: &'a str, collation: Option<&'a str>) -> Column<'a> {
-        Column { name, data_type, column_type: data_type, collation, auto_increment: false }
+        Column { name, data_type, column_type: data_type, collation, auto_increment: false, on_update: false }
     }
 
     #[test]
@@ -221,6 +294,39 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_compared_with_the_unique_number_of_the_table_that_its_name_tells() {
+        let unique = |column: &str| Index {
+            name: column.to_owned(),
+            unique: true,
+            kind: "BTREE".to_owned(),
+            parts: vec![(column.to_owned(), None)],
+            hidden: false,
+        };
+        let mut all = References::default();
+        let no = [column("id", "int", None), column("no", "varchar", Some("utf8mb4_general_ci"))];
+        all.table("shop", "customer", &no, &["id"], &[unique("no")]);
+        all.table("shop", "article", &[column("article_nr", "int", None)], &[], &[unique("article_nr")]);
+        all.table("shop", "phones", &[column("no", "int", None)], &[], &[]);
+        let columns = [
+            column("customer_no", "varchar", Some("utf8mb3_general_ci")),
+            column("article_no", "varchar", Some("utf8mb4_general_ci")),
+            column("phone_no", "varchar", Some("utf8mb4_general_ci")),
+            column("article_code", "varchar", Some("utf8mb4_general_ci")),
+            column("tax_no", "varchar", Some("utf8mb4_general_ci")),
+        ];
+        all.table("shop", "orders", &columns, &[], &[]);
+        let found = all.conflicts();
+        let told: Vec<_> = found.iter().map(|entry| (&entry["column"], &entry["refers_to"])).collect();
+        assert_eq!(
+            told,
+            [
+                (&json!("shop.orders.customer_no"), &json!("shop.customer.no")),
+                (&json!("shop.orders.article_no"), &json!("shop.article.article_nr")),
+            ]
+        );
+    }
+
+    #[test]
     fn a_column_that_holds_fewer_numbers_than_the_key_that_it_refers_to_is_told() {
         let typed = |name, data_type, column_type| Column {
             name,
@@ -228,6 +334,7 @@ mod tests {
             column_type,
             collation: None,
             auto_increment: false,
+            on_update: false,
         };
         let mut all = References::default();
         all.table("shop", "orders", &[typed("id", "bigint", "bigint(20) unsigned")], &["id"], &[]);
@@ -271,7 +378,16 @@ mod tests {
         all.table("shop", "orders", &columns, &["id"], &[index(&["id"]), index(&["id", "customer_id"])]);
         all.table("shop", "bills", &columns, &["id"], &[index(&["customer_id", "id"])]);
         let found = all.without_index();
-        assert_eq!(found, [json!({"column": "shop.orders.customer_id", "refers_to": "shop.customers"})]);
+        let customer = json!({"column": "shop.orders.customer_id", "refers_to": "shop.customers", "inside": "id_customer_id"});
+        assert_eq!(found, [customer]);
+        all.table(
+            "shop",
+            "log",
+            &[column("tenant_id", "int", None), column("org_id", "int", None)],
+            &[],
+            &[index(&["id", "tenant_id"])],
+        );
+        assert_eq!(all.without_index()[1], json!({"column": "shop.log.tenant_id", "inside": "id_tenant_id"}));
     }
 
     #[test]

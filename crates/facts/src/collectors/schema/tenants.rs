@@ -24,8 +24,8 @@ type Form = BTreeSet<String>;
 #[derive(Default)]
 struct Alike {
     tables: usize,
-    /// The first of them, as a place to look.
-    first: String,
+    /// The first of them, as places to look.
+    first: Vec<String>,
 }
 
 /// Tables by their names.
@@ -60,15 +60,15 @@ impl Tenants {
         }
         let alike = forms.entry(form).or_default();
         alike.tables += 1;
-        if alike.first.is_empty() {
-            alike.first = format!("{schema}.{table}");
+        if alike.first.len() < LISTED {
+            alike.first.push(schema.to_owned());
         }
     }
 
     /// The tables that differ from nine in ten of their name, with what they lack and what they have instead.
     pub fn unlike(&self) -> Vec<Value> {
         let mut found = Vec::new();
-        for forms in self.by_name.values() {
+        for (name, forms) in &self.by_name {
             let all: usize = forms.values().map(|alike| alike.tables).sum();
             let Some((usual, most)) = forms.iter().max_by_key(|(_, alike)| alike.tables) else { continue };
             if all < FEWEST || most.tables * FEWEST < all * (FEWEST - 1) {
@@ -76,9 +76,10 @@ impl Tenants {
             }
             for (form, alike) in forms.iter().filter(|(form, _)| *form != usual) {
                 let only = |one: &Form, other: &Form| one.difference(other).cloned().collect::<Vec<String>>();
+                let first = alike.first.first().map_or("", String::as_str);
                 found.push(json!({
-                    "table": alike.first, "lacks": only(usual, form), "has": only(form, usual),
-                    "others": most.tables,
+                    "table": format!("{first}.{name}"), "tables": alike.tables, "schemas": alike.first,
+                    "lacks": only(usual, form), "has": only(form, usual), "others": most.tables,
                 }));
             }
         }
@@ -125,7 +126,9 @@ mod tests {
     fn few_tables_of_a_name_and_those_of_several_forms_are_not_compared() {
         assert_eq!(with(9, 1).unlike(), Vec::<Value>::new());
         assert_eq!(with(20, 3).unlike(), Vec::<Value>::new());
-        assert_eq!(with(20, 2).unlike().len(), 1);
+        let two = with(20, 2).unlike();
+        assert_eq!(two.len(), 1);
+        assert_eq!((&two[0]["tables"], &two[0]["schemas"]), (&json!(2), &json!(["tenant0", "tenant1"])));
         assert_eq!(with(20, 0).unlike(), Vec::<Value>::new());
     }
 }

@@ -20,6 +20,9 @@ fn values_are_judged_by_the_release() {
         ("slow_query_log = 2", "mysql-8.0", "option-changed-value/slow_query_log"),
         ("max_connections", "mysql-8.0", "option-value/max_connections"),
         ("wait_timeout = 10m", "mysql-8.0", "option-changed-value/wait_timeout"),
+        ("tmp_table_size = 64", "mysql-5.7", "option-changed-value/tmp_table_size"),
+        ("key_buffer_size = 256", "mariadb-10.5", "option-changed-value/key_buffer_size"),
+        ("sort_buffer_size = 4", "mysql-8.0", "option-changed-value/sort_buffer_size"),
         ("innodb_flush_method = O_DRECT", "mysql-5.7", "option-value/innodb_flush_method"),
     ] {
         assert_eq!(ids(&[line], target), [id], "{line} {target}");
@@ -29,6 +32,8 @@ fn values_are_judged_by_the_release() {
         ("sort_buffer_size = 1T", "mysql-9.7"),
         ("sql_mode = STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER", "mysql-5.7"),
         ("max_connections = 7", "mysql-8.0"),
+        ("max_join_size = 1000", "mysql-8.0"),
+        ("thread_cache_size = 100", "mysql-8.0"),
         ("wait_timeout = 600", "mysql-8.0"),
         ("innodb_flush_method = O_DIRECT", "mysql-5.7"),
     ] {
@@ -51,6 +56,18 @@ fn what_the_limit_of_open_files_lowered_is_told_where_the_log_is_silent() {
     };
     assert!(cache(800).contains("limit of open files"), "{}", cache(800));
     assert!(cache(4151).contains("the server chose it"), "{}", cache(4151));
+}
+
+#[test]
+fn a_limit_of_open_files_below_the_one_that_was_asked_for_is_told() {
+    let told = |now: u64| {
+        let more = [("server.variable.open_files_limit", json!(now))];
+        let findings = found_with(&["open_files_limit = 65535"], "mysql-8.0", &more);
+        findings.into_iter().map(|finding| finding.summary).collect::<Vec<String>>()
+    };
+    let low = told(1024);
+    assert!(low.len() == 1 && low[0].contains("limit of open files"), "{low:?}");
+    assert_eq!(told(1_048_576), Vec::<String>::new());
 }
 
 #[test]

@@ -5,14 +5,48 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::super::rows::{LISTED, LISTED_OF_TABLES};
-use super::{Census, Rarity};
+use super::super::shapes;
+use super::{Census, Rarity, largest};
 use crate::readings::Readings;
-use crate::source::Missing;
+use crate::source::{Missing, Read};
+use crate::sql::ReadOnly;
 
 /// The tables are judged by those that were read where at most one of so many was left out.
 const FEW_UNREAD: u64 = 20;
 
+/// Numbers that an AUTO_INCREMENT column has given for each row that is there, from which on the table is no queue that is emptied
+/// now and then, or not that alone.
+const MANY_A_ROW: f64 = 20.0;
+
 impl Census {
+    /// Asks InnoDB's statistics for what the definitions do not tell: rows of tables whose numbers run out, values of indexes on the
+    /// first characters of texts.
+    pub fn ask_statistics(&mut self, sql: &mut ReadOnly<'_>) {
+        let filling = &mut self.more.filling;
+        filling.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        for (used, entry) in filling.iter_mut().take(LISTED) {
+            let Some(rows) = shapes::rows(sql, entry["table"].as_str().unwrap_or_default()) else { continue };
+            let given = largest(entry["type"].as_str().unwrap_or_default()).unwrap_or(0.0) * *used;
+            entry["rows"] = rows.into();
+            if given > MANY_A_ROW * rows.max(1) as f64 {
+                entry["numbers_a_row"] = ((given / rows.max(1) as f64).round() as u64).into();
+            }
+        }
+        if let (Some((used, entry)), Some((most, fullest))) = (filling.first(), &mut self.fullest)
+            && used >= most
+        {
+            *fullest = entry.clone();
+        }
+        let alike = shapes::few_values(sql, std::mem::take(&mut self.more.prefixes));
+        self.more.short_prefixes.extend(alike);
+    }
+
+    /// Tables of options that take much room, among those that were read.
+    pub fn options(&mut self, sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
+        let tables = self.more.shapes.options();
+        shapes::options_sizes(sql, &tables)
+    }
+
     /// Puts what was read without statistics of the tables, and `why` the rest is missing.
     pub fn put_bare(mut self, tables: u64, why: &Missing, readings: &Readings) {
         let named = self.named();

@@ -1,0 +1,64 @@
+//! Columns as information_schema tells them.
+
+use super::super::more;
+use crate::sql::Row;
+
+/// A column as information_schema tells it.
+pub struct Column {
+    pub name: String,
+    pub data_type: String,
+    pub column_type: String,
+    pub charset: Option<String>,
+    pub collation: Option<String>,
+    pub auto_increment: bool,
+    pub on_update: bool,
+}
+
+impl Column {
+    /// The type, with the collation of a text.
+    pub fn whole(&self) -> String {
+        match &self.collation {
+            Some(collation) => format!("{} {collation}", self.column_type),
+            None => self.column_type.clone(),
+        }
+    }
+
+    /// What further properties of a table follow from.
+    pub fn described(&self) -> more::Column<'_> {
+        more::Column {
+            name: &self.name,
+            data_type: &self.data_type,
+            column_type: &self.column_type,
+            collation: self.collation.as_deref(),
+            auto_increment: self.auto_increment,
+            on_update: self.on_update,
+        }
+    }
+}
+
+/// A column from its row: name, types, character set, collation, and what else it does.
+pub fn column(row: Row) -> Option<Column> {
+    let mut cells = row.into_iter();
+    let mut next = || cells.next().flatten();
+    let (name, data_type, column_type) = (next()?, next()?, next()?);
+    let (charset, collation) = (next(), next());
+    let extra = next().unwrap_or_default().to_ascii_lowercase();
+    let (auto_increment, on_update) = (extra.contains("auto_increment"), extra.contains("on update"));
+    Some(Column { name, data_type, column_type, charset, collation, auto_increment, on_update })
+}
+
+/// The largest value of an integer type.
+pub fn largest(column_type: &str) -> Option<f64> {
+    let kind = column_type.to_ascii_lowercase();
+    let name: String = kind.chars().take_while(char::is_ascii_alphabetic).collect();
+    let bits = match name.as_str() {
+        "tinyint" => 8,
+        "smallint" => 16,
+        "mediumint" => 24,
+        "int" => 32,
+        "bigint" => 64,
+        _ => return None,
+    };
+    let sign = i32::from(!kind.contains("unsigned"));
+    Some(2f64.powi(bits - sign) - 1.0)
+}
