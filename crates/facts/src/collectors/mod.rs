@@ -6,8 +6,10 @@ pub mod access;
 pub mod activity;
 pub mod boot_files;
 pub mod cgroup;
+pub mod clients;
 mod counted;
 pub mod cpu;
+mod deadlock;
 pub mod declared;
 pub mod device;
 pub mod error_log;
@@ -78,6 +80,8 @@ pub static ALL: &[&Collector] = &[
     &server::COLLECTOR,
     &innodb::COLLECTOR,
     &sessions::COLLECTOR,
+    &clients::COLLECTOR,
+    &clients::settings::COLLECTOR,
     &locks::COLLECTOR,
     &objects::COLLECTOR,
     &declared::COLLECTOR,

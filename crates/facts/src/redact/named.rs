@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 121] = [
+pub(super) const NAMED: [FactInfo; 123] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -111,6 +111,8 @@ pub(super) const NAMED: [FactInfo; 121] = [
     fact("server.replication.CHANNEL.worker_error", "", ""),
     fact("server.views.invalid", "", ""),
     fact("server.views.of_accounts", "", ""),
+    fact("server.clients.KIND", "", ""),
+    fact("server.deadlock.KIND", "", ""),
     fact("server.sessions.metadata_waiting", "", ""),
     fact("server.sessions.running_long", "", ""),
     fact("server.grants.to_public", "", ""),
