@@ -71,6 +71,11 @@ pub static COLLECTOR: Collector = Collector {
             "those that have slept the longest: session, user, idle_s, host, rows_modified; 5 at most",
         ),
         fact(
+            "server.transactions.rolling_back",
+            "",
+            "transactions that are being rolled back with 10,000 changed rows or more left: session, user, rows_left; 5 at most",
+        ),
+        fact(
             "server.transactions.without_session",
             "count",
             "open transactions that belong to no session, as prepared XA transactions do after a restart",
@@ -90,7 +95,8 @@ const TRANSACTIONS: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, 
 
 const IDLE: &str = "SELECT COUNT(*), COALESCE(MAX(p.TIME), 0) FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE p.COMMAND = 'Sleep'";
 const IDLE_SESSIONS: &str = "SELECT p.ID, p.USER, p.TIME, p.HOST, t.trx_rows_modified FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE p.COMMAND = 'Sleep' ORDER BY p.TIME DESC, p.ID LIMIT 5";
-const WITHOUT_SESSION: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = 0";
+const WITHOUT_SESSION: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = 0 AND trx_state <> 'ROLLING BACK'";
+const ROLLING_BACK: &str = "SELECT t.trx_mysql_thread_id, COALESCE(p.USER, ''), t.trx_rows_modified FROM information_schema.INNODB_TRX t LEFT JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE t.trx_state = 'ROLLING BACK' AND t.trx_rows_modified >= 10000 ORDER BY t.trx_rows_modified DESC LIMIT 5";
 
 /// The column that says whether a metric counts has another name in newer MariaDB.
 const METRICS: [Wording; 2] = [
@@ -146,6 +152,15 @@ fn transactions(sql: &mut ReadOnly<'_>, readings: &Readings) {
         rows.iter().filter_map(entry).collect::<Vec<Value>>()
     });
     readings.put("server.transactions.idle_sessions", IDLE_SESSIONS, sessions);
+    let back = sql.rows(ROLLING_BACK).map_err(|e| e.missing("PROCESS")).map(|rows| {
+        let entry = |row: &Row| {
+            let text = |place: usize| row.get(place)?.as_deref();
+            let number = |place: usize| text(place)?.parse::<u64>().ok();
+            Some(json!({"session": number(0)?, "user": text(1)?, "rows_left": number(2)?}))
+        };
+        rows.iter().filter_map(entry).collect::<Vec<Value>>()
+    });
+    readings.put("server.transactions.rolling_back", ROLLING_BACK, back);
     numbers(sql, WITHOUT_SESSION, &["without_session", "without_session_oldest_s"], readings);
 }
 

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 123] = [
+pub(super) const NAMED: [FactInfo; 126] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -93,6 +93,9 @@ pub(super) const NAMED: [FactInfo; 123] = [
     fact("server.exposure.standard_error", "", ""),
     fact("server.exposure.writable_tables", "", ""),
     fact("server.lock_waits.blockers", "", ""),
+    fact("server.lock_waits.tables", "", ""),
+    fact("server.table_locks.waited", "", ""),
+    fact("server.transactions.rolling_back", "", ""),
     fact("server.metadata_locks.KIND", "", ""),
     fact("server.replication_stopped", "", ""),
     fact("server.options.binlog_filters", "", ""),

@@ -40,6 +40,8 @@ pub(super) struct Session {
     state: String,
     statement: String,
     is_dump: bool,
+    /// Whether the host stands there with the port of a connection. Within a routine the server shows its definer instead.
+    by_network: bool,
     runs: bool,
     pub(super) background: bool,
 }
@@ -56,6 +58,7 @@ impl Session {
             command: text(row, 4),
             time_s: text(row, 5).parse::<i64>().unwrap_or(0).max(0),
             state: text(row, 6),
+            by_network: without_port(&host).len() < host.len(),
             is_dump: info.starts_with("SELECT /*!40001 SQL_NO_CACHE */"),
             statement: verb_and_table(&info),
             runs: is_statement(row),
@@ -169,7 +172,8 @@ pub(super) fn as_root(all: &[Session]) -> Value {
     let mut groups: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for session in all {
         let of_root = session.user.eq_ignore_ascii_case("root") && session.is_client();
-        if of_root && session.in_schema_of_users() && !session.is_dump {
+        let by_itself = session.by_network || session.sleeps();
+        if of_root && by_itself && session.in_schema_of_users() && !session.is_dump {
             *groups.entry((&session.host, &session.schema)).or_default() += 1;
         }
     }
@@ -259,6 +263,28 @@ pub(super) fn binlog_readers(all: &[Session]) -> Value {
     readers.take(10).map(|session| json!({"user": session.user, "host": session.host})).collect()
 }
 
+/// How often statements were seen, by the user.
+#[derive(Default)]
+pub(super) struct Times(BTreeMap<(String, String), u64>);
+
+impl Times {
+    /// Adds a look at the list.
+    pub(super) fn add(&mut self, all: &[Session]) {
+        for session in all.iter().filter(|session| session.runs && session.statement.contains(' ')) {
+            *self.0.entry((session.statement.clone(), session.user.clone())).or_default() += 1;
+        }
+    }
+
+    /// Those that were seen three times or more.
+    pub(super) fn most(self) -> Value {
+        let often = self.0.into_iter().filter(|(_, times)| *times >= 3);
+        let entry = |((statement, user), times)| {
+            (times, json!({"statement": statement, "user": user, "times": times}))
+        };
+        heaviest(often.map(entry).collect(), LISTED)
+    }
+}
+
 /// A session, for tests.
 #[cfg(test)]
 pub(super) fn session(
@@ -301,6 +327,7 @@ mod tests {
         let all = [
             session("root", "10.1.1.12:1", "Sleep", 1, "", ""),
             session("root", "10.1.1.12:2", "Query", 1, "", "SELECT 1"),
+            session("root", "%", "Query", 1, "", "SELECT 1"),
             session("root", "localhost", "Query", 1, "", "SELECT /*!40001 SQL_NO_CACHE */ * FROM t"),
             session("app", "localhost", "Query", 1, "", "SELECT 1"),
         ];
@@ -341,6 +368,9 @@ mod tests {
             together(&all),
             json!([{"statement": "CALL sp_nightly", "user": "cron", "sessions": 3, "longest_s": 61}])
         );
+        let mut times = Times::default();
+        times.add(&all);
+        assert_eq!(times.most(), json!([{"statement": "CALL sp_nightly", "user": "cron", "times": 3}]));
         let found = named(&all, 60, Session::is_unfetched);
         assert_eq!(found.as_array().map(Vec::len), Some(1));
         assert_eq!(found[0]["statement"], json!("SELECT of sales"));

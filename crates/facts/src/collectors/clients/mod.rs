@@ -7,6 +7,8 @@ mod programs;
 mod sessions;
 pub mod settings;
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
@@ -14,7 +16,7 @@ use crate::collectors::session_list::LIST;
 use crate::collectors::sessions::sees_all_sessions;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
-use crate::source::Read;
+use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 use listed::Session;
@@ -125,6 +127,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     put("copying", listed::named(&all, 30, Session::copies_a_table));
     put("together", listed::together(&all));
     put("binlog_readers", listed::binlog_readers(&all));
+    readings.put("server.clients.seen", LIST, seen(context, sql, &all));
     let limited = sql.rows(LIMITS).map_err(|e| e.missing("SELECT on mysql.user"));
     let limited: Read<Value> =
         limited.map(|rows| rows.iter().filter_map(|row| at_limit(row, &all)).take(5).collect());
@@ -135,6 +138,30 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         listed::counted(&all, |session| !session.background && users.contains(&session.user))
     });
     readings.put("server.clients.locked", asked, locked);
+}
+
+/// Looks at the list of sessions, the time between two, and the sessions above which a list is too long for that.
+const LOOKS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(20);
+const MANY: usize = 500;
+
+/// Statements that are seen most often: a sample, for servers that do not count statements.
+fn seen(context: &Context, sql: &mut ReadOnly<'_>, all: &[Session]) -> Read<Value> {
+    if context.variable("performance_schema").is_some_and(|v| v.eq_ignore_ascii_case("ON") || v == "1") {
+        return Err(Missing::Absent(
+            "performance_schema is on: it counts statements by their text".to_owned(),
+        ));
+    }
+    if context.options.window.is_none() || all.len() > MANY {
+        return Err(Missing::Absent("the list of sessions was read once".to_owned()));
+    }
+    let mut times = listed::Times::default();
+    for _ in 0..LOOKS {
+        context.options.cancellation.sleep_until(Instant::now() + PAUSE);
+        let rows = sql.rows(LIST).map_err(|e| e.missing("PROCESS"))?;
+        times.add(&rows.iter().filter_map(Session::of).collect::<Vec<Session>>());
+    }
+    Ok(times.most())
 }
 
 /// An account that has, or nearly has, as many sessions as it may. Where a user has several accounts, the host of the account has to

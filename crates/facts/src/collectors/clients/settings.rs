@@ -14,7 +14,7 @@ use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};
-use crate::wording::{Wording, first_of, mysql};
+use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// Settings of sessions.
 pub static COLLECTOR: Collector = Collector {
@@ -68,6 +68,16 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "accounts whose sessions come from other machines unencrypted: user, host, sessions; 5 at most",
         ),
+        fact(
+            "server.clients.connects",
+            "",
+            "accounts with the most connections since the start: user, host, connections; 5 at most, with performance_schema",
+        ),
+        fact(
+            "server.clients.prepared",
+            "",
+            "accounts with the most open prepared statements, of those that performance_schema shows: user, host, statements, sessions; 5 at most",
+        ),
         fact("server.clients.encrypted", "count", "sessions from other machines that are encrypted"),
         fact(
             "server.clients.routines",
@@ -88,6 +98,18 @@ const UTF8: &str = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE DE
 const ROUTINES: [Wording; 1] = [(
     "SELECT s.OBJECT_SCHEMA, s.OBJECT_NAME, COUNT(DISTINCT s.THREAD_ID), MAX(c.TIMER_WAIT) / 1000000000000 FROM performance_schema.events_statements_current s JOIN performance_schema.events_statements_current c ON c.THREAD_ID = s.THREAD_ID WHERE s.OBJECT_TYPE = 'PROCEDURE' AND s.END_EVENT_ID IS NULL AND c.EVENT_NAME = 'statement/sql/call_procedure' AND c.END_EVENT_ID IS NULL AND c.TIMER_WAIT >= 60000000000000 GROUP BY 1, 2 HAVING COUNT(DISTINCT s.THREAD_ID) >= 2 ORDER BY 3 DESC LIMIT 5",
     &[mysql(50_703..)],
+)];
+
+/// Connections by account since the start, or since FLUSH STATUS or TRUNCATE.
+const CONNECTS: [Wording; 1] = [(
+    "SELECT USER, HOST, TOTAL_CONNECTIONS FROM performance_schema.accounts WHERE USER IS NOT NULL ORDER BY TOTAL_CONNECTIONS DESC LIMIT 5",
+    &[mysql(50_605..), mariadb(100_000..)],
+)];
+
+/// Open prepared statements by account.
+const PREPARED: [Wording; 1] = [(
+    "SELECT t.PROCESSLIST_USER, COALESCE(t.PROCESSLIST_HOST, ''), COUNT(*), COUNT(DISTINCT t.PROCESSLIST_ID) FROM performance_schema.prepared_statements_instances p JOIN performance_schema.threads t ON t.THREAD_ID = p.OWNER_THREAD_ID WHERE t.PROCESSLIST_USER IS NOT NULL AND t.PROCESSLIST_ID <> CONNECTION_ID() GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 5",
+    &[mysql(50_704..), mariadb(100_502..)],
 )];
 
 /// Sessions above which 5.7, whose table has no index, is not asked.
@@ -149,12 +171,35 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     put("in_clear", THREADS, seen.clone().map(|all| by_account(all.iter().filter(|client| clear(client)))));
     let encrypted = |client: &&Client| client.connection == "SSL/TLS" && !is_local(&client.host);
     put("encrypted", THREADS, seen.map(|all| all.iter().filter(encrypted).count().into()));
+    let off = || Missing::Absent("performance_schema is off: it counts nothing".to_owned());
+    let mut counted = |wording: &[Wording], entry: fn(&Row) -> Option<Value>| match is_on {
+        true => first_of(sql, wording)
+            .1
+            .map_err(refused)
+            .map(|table| table.rows.iter().filter_map(entry).collect()),
+        false => Err(off()),
+    };
+    put("connects", "performance_schema.accounts", counted(&CONNECTS, connections));
+    put("prepared", "performance_schema.prepared_statements_instances", counted(&PREPARED, prepared));
     let (asked, routines) = first_of(sql, &ROUTINES);
     put(
         "routines",
         asked,
         routines.map_err(refused).map(|table| table.rows.iter().filter_map(routine).collect()),
     );
+}
+
+/// An account with its connections.
+fn connections(row: &Row) -> Option<Value> {
+    let text = |place: usize| row.get(place)?.as_deref();
+    Some(json!({"user": text(0)?, "host": text(1)?, "connections": text(2)?.parse::<u64>().ok()?}))
+}
+
+/// An account with its open prepared statements.
+fn prepared(row: &Row) -> Option<Value> {
+    let text = |place: usize| row.get(place)?.as_deref();
+    let number = |place: usize| text(place)?.parse::<u64>().ok();
+    Some(json!({"user": text(0)?, "host": text(1)?, "statements": number(2)?, "sessions": number(3)?}))
 }
 
 /// A procedure that several sessions are calling.
