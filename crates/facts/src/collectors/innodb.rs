@@ -5,7 +5,9 @@ use mydyno_model::units::parse_size;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::deadlock;
 use crate::collectors::server::typed;
+use crate::collectors::session_list::without_port;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
@@ -27,6 +29,12 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.innodb.semaphore_reservations", "count", "waits for a latch that went to sleep"),
         fact("server.innodb.read_views", "count", "open read views"),
         fact("server.innodb.latest_deadlock", "", "whether there was a deadlock since the start"),
+        fact("server.deadlock.tables", "", "tables whose rows the latest deadlock was about; 5 at most"),
+        fact(
+            "server.deadlock.parties",
+            "",
+            "the transactions of the latest deadlock: user, statement (its verb and its table); 4 at most",
+        ),
         fact(
             "server.innodb.deadlock_search_too_deep",
             "",
@@ -60,7 +68,12 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.transactions.idle_sessions",
             "",
-            "those that have slept the longest: session, user, idle_s; 5 at most",
+            "those that have slept the longest: session, user, idle_s, host, rows_modified; 5 at most",
+        ),
+        fact(
+            "server.transactions.rolling_back",
+            "",
+            "transactions that are being rolled back with 10,000 changed rows or more left: session, user, rows_left; 5 at most",
         ),
         fact(
             "server.transactions.without_session",
@@ -81,8 +94,9 @@ const MONITOR: &str = "SHOW ENGINE INNODB STATUS";
 const TRANSACTIONS: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0), COALESCE(MAX(trx_rows_modified), 0) FROM information_schema.INNODB_TRX";
 
 const IDLE: &str = "SELECT COUNT(*), COALESCE(MAX(p.TIME), 0) FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE p.COMMAND = 'Sleep'";
-const IDLE_SESSIONS: &str = "SELECT p.ID, p.USER, p.TIME FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE p.COMMAND = 'Sleep' ORDER BY p.TIME DESC, p.ID LIMIT 5";
-const WITHOUT_SESSION: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = 0";
+const IDLE_SESSIONS: &str = "SELECT p.ID, p.USER, p.TIME, p.HOST, t.trx_rows_modified FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE p.COMMAND = 'Sleep' ORDER BY p.TIME DESC, p.ID LIMIT 5";
+const WITHOUT_SESSION: &str = "SELECT COUNT(*), COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id = 0 AND trx_state <> 'ROLLING BACK'";
+const ROLLING_BACK: &str = "SELECT t.trx_mysql_thread_id, COALESCE(p.USER, ''), t.trx_rows_modified FROM information_schema.INNODB_TRX t LEFT JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id WHERE t.trx_state = 'ROLLING BACK' AND t.trx_rows_modified >= 10000 ORDER BY t.trx_rows_modified DESC LIMIT 5";
 
 /// The column that says whether a metric counts has another name in newer MariaDB.
 const METRICS: [Wording; 2] = [
@@ -129,11 +143,24 @@ fn transactions(sql: &mut ReadOnly<'_>, readings: &Readings) {
         let entry = |row: &Row| {
             let text = |place: usize| row.get(place)?.as_deref();
             let number = |place: usize| text(place)?.parse::<u64>().ok();
-            Some(json!({"session": number(0)?, "user": text(1)?, "idle_s": number(2)?}))
+            let host = text(3).map_or("", without_port);
+            Some(json!({
+                "session": number(0)?, "user": text(1)?, "idle_s": number(2)?, "host": host,
+                "rows_modified": number(4).unwrap_or(0),
+            }))
         };
         rows.iter().filter_map(entry).collect::<Vec<Value>>()
     });
     readings.put("server.transactions.idle_sessions", IDLE_SESSIONS, sessions);
+    let back = sql.rows(ROLLING_BACK).map_err(|e| e.missing("PROCESS")).map(|rows| {
+        let entry = |row: &Row| {
+            let text = |place: usize| row.get(place)?.as_deref();
+            let number = |place: usize| text(place)?.parse::<u64>().ok();
+            Some(json!({"session": number(0)?, "user": text(1)?, "rows_left": number(2)?}))
+        };
+        rows.iter().filter_map(entry).collect::<Vec<Value>>()
+    });
+    readings.put("server.transactions.rolling_back", ROLLING_BACK, back);
     numbers(sql, WITHOUT_SESSION, &["without_session", "without_session_oldest_s"], readings);
 }
 
@@ -174,6 +201,8 @@ fn monitor(sql: &mut ReadOnly<'_>, readings: &Readings) {
         Ok(end.saturating_sub(number_behind(&text, "Last checkpoint at")?))
     });
     put("checkpoint_age_bytes", age.map(Value::from));
+    readings.put("server.deadlock.tables", MONITOR, text.clone().map(|text| deadlock::tables(&text)));
+    readings.put("server.deadlock.parties", MONITOR, text.clone().map(|text| deadlock::parties(&text)));
     put("read_views", text.clone().and_then(|text| read_views(&text).map(Value::from)));
     for (name, section) in [
         ("latest_deadlock", "\nLATEST DETECTED DEADLOCK\n"),

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::lock_holders;
+use crate::collectors::session_list::LIST;
+use crate::collectors::sessions::sees_all_sessions;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row, SqlError};
+use crate::sql::{ReadOnly, Row, SqlError, quoted};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
 /// Row locks that are waited for.
@@ -23,17 +26,32 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "sessions that others wait for and that wait for none themselves, those with the longest wait first: session, user, command, waiting, longest_s (the wait), open_s (the transaction); 10 at most",
         ),
+        fact(
+            "server.lock_waits.tables",
+            "",
+            "tables and indexes whose row locks sessions wait for: table, index, mode (of the wait), waiting; 5 at most",
+        ),
         fact("server.lock_waits.longest_s", "s", "the longest wait for a row lock; 0 when there is none"),
         fact("server.lock_waits.waiting", "count", "sessions that wait for a row lock"),
+        fact(
+            "server.table_locks.waited",
+            "",
+            "tables of engines that lock whole tables, with the time that sessions have waited for these locks since the start: table, engine, waited_s; 5 at most, with performance_schema",
+        ),
         fact(
             "server.metadata_locks.tables",
             "",
             "tables behind a metadata lock that others wait for: table, waiting (sessions), holders (sessions that hold a lock of it and wait for none); 10 at most. MySQL 5.7 and MariaDB tell it where the instrument wait/lock/metadata/sql/mdl is on",
         ),
         fact(
+            "server.metadata_locks.probable",
+            "",
+            "silent sessions that probably hold a lock of a table, or of the server, that others wait for: session, user, host, idle_s, why; 5 at most",
+        ),
+        fact(
             "server.metadata_locks.global",
             "",
-            "sessions that hold the global read lock (FLUSH TABLES WITH READ LOCK), or LOCK INSTANCE FOR BACKUP, and do not wait for a table themselves: session, user, lock; 10 at most, likewise",
+            "sessions that hold the global read lock (FLUSH TABLES WITH READ LOCK), or LOCK INSTANCE FOR BACKUP, and do not wait for a table themselves: session, user, lock, idle_s (how long it has been silent); 10 at most, likewise",
         ),
     ],
     run: Run::Server(run),
@@ -89,7 +107,7 @@ const GRANTED: [Wording; 1] = [(of_tables!("GRANTED", "10000"), &[mysql(50_703..
 macro_rules! holders {
     ($lock:literal) => {
         concat!(
-            "SELECT DISTINCT t.PROCESSLIST_ID, COALESCE(t.PROCESSLIST_USER, ''), g.OBJECT_TYPE FROM performance_schema.metadata_locks g JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE ",
+            "SELECT DISTINCT t.PROCESSLIST_ID, COALESCE(t.PROCESSLIST_USER, ''), g.OBJECT_TYPE, IF(t.PROCESSLIST_COMMAND = 'Sleep', COALESCE(t.PROCESSLIST_TIME, 0), 0) FROM performance_schema.metadata_locks g JOIN performance_schema.threads t ON t.THREAD_ID = g.OWNER_THREAD_ID WHERE ",
             $lock,
             " AND g.LOCK_DURATION = 'EXPLICIT' AND g.LOCK_STATUS = 'GRANTED' AND t.PROCESSLIST_ID IS NOT NULL AND COALESCE(t.PROCESSLIST_STATE, '') <> 'Waiting for table flush' LIMIT 10"
         )
@@ -104,6 +122,53 @@ const GLOBAL: [Wording; 2] = [
         &[mariadb(100_502..)],
     ),
 ];
+
+/// Row locks that are waited for, by table and index. Their data are values of users, and are not asked for.
+const ON: [Wording; 2] = [
+    (
+        "SELECT l.lock_table, COALESCE(l.lock_index, ''), l.lock_mode, COUNT(DISTINCT w.requesting_trx_id) FROM information_schema.INNODB_LOCK_WAITS w JOIN information_schema.INNODB_LOCKS l ON l.lock_id = w.requested_lock_id GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 5",
+        &[mysql(50_500..).until(80_001), mariadb(50_200..)],
+    ),
+    (
+        "SELECT CONCAT(l.OBJECT_SCHEMA, '.', l.OBJECT_NAME), COALESCE(l.INDEX_NAME, ''), l.LOCK_MODE, COUNT(DISTINCT w.REQUESTING_ENGINE_TRANSACTION_ID) FROM performance_schema.data_lock_waits w JOIN performance_schema.data_locks l ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 5",
+        &[mysql(80_001..)],
+    ),
+];
+
+/// Time at locks of whole tables, which for tables of InnoDB is that of the server's own layer.
+const WHOLE: [Wording; 1] = [(
+    "SELECT OBJECT_SCHEMA, OBJECT_NAME, SUM_TIMER_WAIT / 1000000000000 FROM performance_schema.table_lock_waits_summary_by_table WHERE OBJECT_SCHEMA NOT IN ('mysql', 'sys', 'performance_schema', 'information_schema') AND SUM_TIMER_WAIT >= 1000000000000 ORDER BY SUM_TIMER_WAIT DESC LIMIT 20",
+    &[mysql(50_603..), mariadb(100_000..)],
+)];
+
+/// Those of such tables whose engine locks whole tables.
+fn whole_tables(sql: &mut ReadOnly<'_>, rows: &[Row]) -> Vec<Value> {
+    let mut found = Vec::new();
+    for row in rows {
+        let [Some(schema), Some(table), Some(waited)] = &row[..] else { continue };
+        let (Some(of_schema), Some(of_table)) = (quoted(schema), quoted(table)) else { continue };
+        let engine = sql.rows(&format!(
+            "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = {of_schema} AND TABLE_NAME = {of_table} AND ENGINE IN ('MyISAM', 'Aria', 'MEMORY', 'CSV', 'MRG_MyISAM')"
+        ));
+        let engine = engine.ok().and_then(|rows| rows.into_iter().next()?.into_iter().next()?);
+        if let (Some(engine), Ok(waited_s)) = (engine, waited.parse::<f64>()) {
+            found.push(
+                json!({"table": format!("{schema}.{table}"), "engine": engine, "waited_s": waited_s.round()}),
+            );
+        }
+    }
+    found.truncate(5);
+    found
+}
+
+/// A table with the row locks of it that are waited for.
+fn on(row: &Row) -> Option<Value> {
+    let text = |place: usize| row.get(place)?.as_deref();
+    Some(json!({
+        "table": text(0)?.replace('`', ""), "index": text(1)?, "mode": text(2)?,
+        "waiting": text(3)?.parse::<u64>().ok()?,
+    }))
+}
 
 /// Tables that are waited for, with the sessions that hold a lock of them and wait for none themselves.
 fn waited_for(rows: &[Row]) -> Vec<Value> {
@@ -141,7 +206,9 @@ fn metadata(sql: &mut ReadOnly<'_>, readings: &Readings) {
             "BACKUP LOCK" => "LOCK INSTANCE FOR BACKUP",
             _ => "FLUSH TABLES WITH READ LOCK",
         };
-        Some(json!({"session": text(0)?.parse::<u64>().ok()?, "user": text(1)?, "lock": lock}))
+        Some(
+            json!({"session": text(0)?.parse::<u64>().ok()?, "user": text(1)?, "lock": lock, "idle_s": text(3)?.parse::<u64>().ok()?}),
+        )
     };
     let refused = |e: SqlError| e.missing("SELECT on performance_schema");
     let mut found = first_of(sql, &PENDING).1.map(|table| table.rows).map_err(refused);
@@ -159,6 +226,17 @@ fn metadata(sql: &mut ReadOnly<'_>, readings: &Readings) {
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     metadata(sql, readings);
+    let probable = sees_all_sessions(sql).map(|()| lock_holders::probable(sql));
+    readings.put("server.metadata_locks.probable", LIST, probable);
+    let (asked, tables) = first_of(sql, &ON);
+    let tables =
+        tables.map_err(|e| e.missing("PROCESS, and SELECT on performance_schema in MySQL 8.0 and later"));
+    let tables = tables.map(|table| table.rows.iter().filter_map(on).collect::<Vec<Value>>());
+    readings.put("server.lock_waits.tables", asked, tables);
+    let (asked, whole) = first_of(sql, &WHOLE);
+    let whole = whole.map_err(|e| e.missing("SELECT on performance_schema"));
+    let whole = whole.map(|table| whole_tables(sql, &table.rows));
+    readings.put("server.table_locks.waited", asked, whole);
     let (statement, table) = first_of(sql, &BLOCKERS);
     let from = match statement.contains("data_lock_waits") {
         true => "performance_schema.data_lock_waits",

@@ -8,8 +8,10 @@ pub mod activity;
 pub mod boot_files;
 pub mod cgroup;
 mod client_files;
+pub mod clients;
 mod counted;
 pub mod cpu;
+mod deadlock;
 pub mod declared;
 pub mod device;
 pub mod error_log;
@@ -20,6 +22,7 @@ pub mod files;
 pub mod health;
 pub mod innodb;
 pub mod kernel;
+mod lock_holders;
 pub mod locks;
 pub mod memory;
 mod neighbours;
@@ -49,6 +52,9 @@ pub mod sessions;
 pub mod set_up;
 mod statement_digest;
 mod statement_hints;
+mod statement_kinds;
+mod statement_lists;
+mod statement_tables;
 pub mod statements;
 pub mod status;
 pub mod storage;
@@ -90,6 +96,8 @@ pub static ALL: &[&Collector] = &[
     &server::COLLECTOR,
     &innodb::COLLECTOR,
     &sessions::COLLECTOR,
+    &clients::COLLECTOR,
+    &clients::settings::COLLECTOR,
     &locks::COLLECTOR,
     &objects::COLLECTOR,
     &declared::COLLECTOR,

@@ -61,16 +61,16 @@ pub(super) fn summed(rows: &[Row]) -> Row {
 }
 
 /// A cell of the list, empty where it is NULL.
-fn text(row: &Row, place: usize) -> String {
+pub(super) fn text(row: &Row, place: usize) -> String {
     row.get(place).cloned().flatten().unwrap_or_default()
 }
 
-fn is_background(row: &Row) -> bool {
+pub(super) fn is_background(row: &Row) -> bool {
     ["system user", "event_scheduler"].contains(&text(row, 1).as_str())
 }
 
 /// Whether a session of a client runs a statement.
-fn is_statement(row: &Row) -> bool {
+pub(super) fn is_statement(row: &Row) -> bool {
     ["Query", "Execute"].contains(&text(row, 4).as_str()) && !is_background(row)
 }
 
@@ -108,6 +108,13 @@ pub(super) fn user_locks(rows: &[Row]) -> Vec<String> {
     names
 }
 
+/// A host of the list of sessions without the port of the connection.
+pub(super) fn without_port(host: &str) -> &str {
+    let port = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    // An IPv6 address without a port can end in a double colon and digits.
+    port.filter(|(name, _)| !name.ends_with(':')).map_or(host, |(name, _)| name)
+}
+
 /// Sessions of a kind, which their time tells too, with their statements; five at most, the longest times first.
 fn named(rows: &[Row], time: &str, is: impl Fn(&Row, i64) -> bool) -> Vec<Value> {
     let mut found: Vec<(i64, Value)> = rows
@@ -119,7 +126,10 @@ fn named(rows: &[Row], time: &str, is: impl Fn(&Row, i64) -> bool) -> Vec<Value>
                 let statement = verb_and_table(&text(row, 7));
                 (
                     time_s,
-                    json!({"session": session, "user": text(row, 1), time: time_s, "statement": statement}),
+                    json!({
+                        "session": session, "user": text(row, 1), "host": without_port(&text(row, 2)),
+                        time: time_s, "statement": statement,
+                    }),
                 )
             })
         })
@@ -130,7 +140,7 @@ fn named(rows: &[Row], time: &str, is: impl Fn(&Row, i64) -> bool) -> Vec<Value>
 
 /// The verb of a statement, the kind of thing that it makes or changes, and the table that it names first. No value of it is kept:
 /// comments and what stands in quotes, which may hold any word, are taken out first.
-fn verb_and_table(statement: &str) -> String {
+pub(super) fn verb_and_table(statement: &str) -> String {
     let text = without_texts(statement);
     let mut words =
         text.split(|c: char| c.is_whitespace() || c == '(').filter(|word| !word.is_empty()).peekable();
@@ -141,7 +151,7 @@ fn verb_and_table(statement: &str) -> String {
     let is = |word: &str, known: &[&str]| known.iter().any(|known| word.eq_ignore_ascii_case(known));
     let kind = words.peek().map(|word| word.to_ascii_uppercase()).unwrap_or_default();
     let before = match verb.as_str() {
-        "UPDATE" => Some(String::new()),
+        "UPDATE" | "CALL" => Some(String::new()),
         _ => words
             .find(|word| is(word, &["TABLE", "TABLES", "FROM", "INTO", "ON"]))
             .map(str::to_ascii_uppercase),
@@ -152,6 +162,7 @@ fn verb_and_table(statement: &str) -> String {
     let name: String = name.chars().take_while(is_name).filter(|c| *c != '`').collect();
     match before.as_deref() {
         _ if name.is_empty() => verb,
+        _ if verb == "CALL" => format!("CALL {name}"),
         Some("TABLE" | "TABLES") => format!("{verb} TABLE {name}"),
         Some("ON") if ["INDEX", "TRIGGER"].contains(&kind.as_str()) => format!("{verb} {kind} on {name}"),
         _ => format!("{verb} of {name}"),
@@ -218,6 +229,19 @@ mod tests {
     }
 
     #[test]
+    fn a_host_is_told_without_its_port() {
+        for (host, bare) in [
+            ("web:5021", "web"),
+            ("10.1.1.2:5021", "10.1.1.2"),
+            ("::1:5021", "::1"),
+            ("fe80::12", "fe80::12"),
+            ("localhost", "localhost"),
+        ] {
+            assert_eq!(without_port(host), bare);
+        }
+    }
+
+    #[test]
     fn the_list_of_sessions_gives_the_figures() {
         let row = |user: &str, command: &str, time: &str, state: &str, info: &str| -> Row {
             ["7", user, "h", "", command, time, state, info].map(|cell| Some(cell.to_owned())).to_vec()
@@ -248,7 +272,7 @@ mod tests {
             ("DROP TABLE IF EXISTS old", "DROP TABLE old"),
             ("CREATE INDEX i ON orders (a)", "CREATE INDEX on orders"),
             ("SELECT 'mail from Ada', a FROM t", "SELECT of t"),
-            ("CALL p('it\\'s from Ada')", "CALL"),
+            ("CALL p('it\\'s from Ada')", "CALL p"),
             ("SELECT \"cut off from Ada", "SELECT"),
             ("SELECT a / b FROM t /* from Ada */", "SELECT of t"),
             ("SELECT a -- from Ada\n, b - 1 FROM t", "SELECT of t"),
@@ -272,9 +296,15 @@ mod tests {
         ];
         let found = waiting(&rows);
         assert_eq!(found.len(), 2);
-        assert_eq!(found[0], json!({"session": 8, "user": "app", "waits_s": 90, "statement": "DELETE of t"}));
+        assert_eq!(
+            found[0],
+            json!({"session": 8, "user": "app", "host": "h", "waits_s": 90, "statement": "DELETE of t"})
+        );
         let found = running_long(&rows);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert_eq!(found[0], json!({"session": 9, "user": "app", "runs_s": 900, "statement": "DELETE of t"}));
+        assert_eq!(
+            found[0],
+            json!({"session": 9, "user": "app", "host": "h", "runs_s": 900, "statement": "DELETE of t"})
+        );
     }
 }

@@ -31,7 +31,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.sessions.running_long",
             "",
-            "statements of clients that have run for 60 s or longer: session, user, runs_s, statement (its verb and its table); 5 at most",
+            "statements of clients that have run for 60 s or longer: session, user, host, runs_s, statement (its verb and its table); 5 at most",
         ),
         fact(
             "server.replicas.numbers",
@@ -79,7 +79,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.sessions.metadata_waiting",
             "",
-            "those that have waited the longest for a metadata lock: session, user, waits_s, statement (its verb and its table); 5 at most",
+            "those that have waited the longest for a metadata lock: session, user, host, waits_s, statement (its verb and its table); 5 at most",
         ),
         fact(
             "server.sessions.asleep_long",
@@ -310,7 +310,7 @@ fn held(sql: &mut ReadOnly<'_>, locks: Vec<String>) -> Vec<Value> {
     locks.into_iter().filter_map(holder).collect()
 }
 
-fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {
+pub(super) fn sees_all_sessions(sql: &mut ReadOnly<'_>) -> Read<()> {
     // An administrator sees everybody's privileges. A grantee is 'user'@'host'; the user's name may itself contain an
     // @.
     const PRIVILEGES: &str = "SELECT PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES WHERE GRANTEE = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - CHAR_LENGTH(SUBSTRING_INDEX(CURRENT_USER(), '@', -1)) - 1), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')";

@@ -23,6 +23,8 @@ pub(super) struct Digest {
     pub(super) full_scans: f64,
     pub(super) warnings: f64,
     pub(super) lock_s: f64,
+    /// Time of the fastest run.
+    pub(super) min_s: f64,
 }
 
 impl Digest {
@@ -44,6 +46,7 @@ impl Digest {
             full_scans: number(12)?,
             warnings: number(13)?,
             lock_s: number(14)? * SECONDS,
+            min_s: number(15).unwrap_or(0.0) * SECONDS,
         })
     }
 

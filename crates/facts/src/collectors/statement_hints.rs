@@ -2,10 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::collectors::schema::statistics::recomputes;
-use crate::context::Context;
-use crate::sql::{ReadOnly, quoted};
-
 /// The columns of a table that an index begins with, with the types of their values.
 pub(super) type Indexed = BTreeMap<String, String>;
 
@@ -28,36 +24,6 @@ pub(super) fn table(text: &str) -> Option<(Option<&str>, &str)> {
         (schema, Some(&"."), Some(table)) => Some((Some(schema), table)),
         (table, ..) => Some((None, table)),
     }
-}
-
-/// The columns that indexes of a table begin with; none where the server would compute statistics to tell them.
-pub(super) fn indexed(context: &Context, sql: &mut ReadOnly<'_>, schema: &str, table: &str) -> Indexed {
-    let (Some(schema), Some(table)) = (quoted(schema), quoted(table)) else { return Indexed::new() };
-    if recomputes(context) {
-        return Indexed::new();
-    }
-    let of = |columns: &str, view: &str, rest: &str| {
-        format!(
-            "SELECT {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}{rest}"
-        )
-    };
-    let first = sql.rows(&of("COLUMN_NAME", "STATISTICS", " AND SEQ_IN_INDEX = 1")).unwrap_or_default();
-    if first.is_empty() {
-        return Indexed::new();
-    }
-    let types = sql.rows(&of("COLUMN_NAME, DATA_TYPE", "COLUMNS", "")).unwrap_or_default();
-    let types: BTreeMap<String, String> = types
-        .into_iter()
-        .filter_map(|row| {
-            let mut cells = row.into_iter();
-            Some((cells.next()??.to_ascii_lowercase(), cells.next()??.to_ascii_lowercase()))
-        })
-        .collect();
-    let names = first.into_iter().flatten().flatten().map(|name| name.to_ascii_lowercase());
-    names
-        .map(|name| (types.get(&name).cloned().unwrap_or_default(), name))
-        .map(|(kind, name)| (name, kind))
-        .collect()
 }
 
 /// The remedy for a statement that reads a table without an index.
@@ -142,7 +108,7 @@ fn same(words: &[&str], parts: &[&str]) -> bool {
 }
 
 /// The words between the first WHERE and what follows the condition.
-fn condition<'a, 'w>(words: &'w [&'a str]) -> &'w [&'a str] {
+pub(super) fn condition<'a, 'w>(words: &'w [&'a str]) -> &'w [&'a str] {
     let Some(start) = words.iter().position(|word| word.eq_ignore_ascii_case("WHERE")) else { return &[] };
     let rest = &words[start + 1..];
     let end = rest
@@ -152,12 +118,12 @@ fn condition<'a, 'w>(words: &'w [&'a str]) -> &'w [&'a str] {
 }
 
 /// A name in backticks.
-fn column<'a>(word: &&'a str) -> Option<&'a str> {
+pub(super) fn column<'a>(word: &&'a str) -> Option<&'a str> {
     word.strip_prefix('`')?.strip_suffix('`')
 }
 
 /// The first function whose only or first argument is a column, with that column.
-fn wrapped<'a>(condition: &[&'a str]) -> Option<(String, &'a str)> {
+pub(super) fn wrapped<'a>(condition: &[&'a str]) -> Option<(String, &'a str)> {
     condition.windows(3).enumerate().find_map(|(at, some)| {
         let function = some[0].trim_matches('`');
         let is_function = !function.is_empty()
@@ -178,7 +144,7 @@ fn wrapped<'a>(condition: &[&'a str]) -> Option<(String, &'a str)> {
 }
 
 /// The columns that are compared with a value.
-fn compared<'a, 'w>(condition: &'w [&'a str]) -> impl Iterator<Item = &'a str> + 'w {
+pub(super) fn compared<'a, 'w>(condition: &'w [&'a str]) -> impl Iterator<Item = &'a str> + 'w {
     condition.windows(3).filter_map(|some| {
         let compares = ["=", "IN"].iter().any(|word| some[1].eq_ignore_ascii_case(word));
         (compares && ["?", "(...)", "("].contains(&some[2])).then(|| column(&some[0]))?

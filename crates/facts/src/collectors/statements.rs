@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::statement_digest::{Digest, SECONDS};
-use crate::collectors::statement_hints::{Indexed, hint, indexed, table};
+use crate::collectors::statement_hints::hint;
+use crate::collectors::statement_lists as lists;
+use crate::collectors::statement_tables::{Known, explained, known, place};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
@@ -50,7 +52,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.statements.reading_in_vain",
             "",
-            "the five SELECT statements that read the most rows by an index, 1,000 or more each time and 50 times as many as they send, without groups or sums: likewise",
+            "the five SELECT statements that read the most rows by an index, 1,000 or more each time and 50 times as many as they send, without groups or sums: likewise; hint (where they name their index themselves)",
         ),
         fact(
             "server.statements.large_results",
@@ -83,7 +85,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.statements.failing",
             "",
-            "the five that failed most often, ten times or more: text, schema, count, errors",
+            "the five that failed most often, ten times or more, or each of five times or more: text, schema, count, errors, missing (its table, where that is not there)",
         ),
         fact(
             "server.statements.full_joins",
@@ -103,7 +105,47 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.statements.single_rows",
             "",
-            "SELECT statements that were run 1,000 times or more, are a fifth or more of all statements, and send one row at most: text, schema, count, of_all (share of all statements)",
+            "SELECT statements that were run 1,000 times or more, are a fifth or more of all statements, and send one row at most, or a few for each row of another statement: text, schema, count, of_all (share of all statements), parent (that other statement)",
+        ),
+        fact(
+            "server.statements.mass_changes",
+            "",
+            "UPDATE and DELETE statements without LIMIT that change 10,000 rows or more each time: text, schema, count, rows_changed (each time); 5 at most",
+        ),
+        fact(
+            "server.statements.polling",
+            "",
+            "SELECT statements with ORDER BY and LIMIT, or FOR UPDATE, that were run 1,000 times or more, are a twentieth or more of all statements, and send a row one in twenty times or less: text, schema, count, of_all; 5 at most",
+        ),
+        fact(
+            "server.statements.definitions",
+            "",
+            "CREATE TABLE, ALTER TABLE and DROP TABLE statements of one table that were run 100 times or more: text, schema, count; 5 at most",
+        ),
+        fact(
+            "server.statements.hot_rows",
+            "",
+            "UPDATE statements of one row that were run 300 times or more and take ten times as long as at their fastest: text, schema, count, each_ms; 5 at most",
+        ),
+        fact(
+            "server.statements.session_writes",
+            "",
+            "tables of sessions, by their names, that take two fifths or more of all writes: table, writes, share",
+        ),
+        fact(
+            "server.statements.injected",
+            "",
+            "statements with signs of an SQL injection: text, schema, count, sign; 5 at most",
+        ),
+        fact(
+            "server.statements.order_of_columns",
+            "",
+            "slow SELECT statements that walk a range of an index whose second column they compare by =, while no index begins with that: text, schema, count, table, index, column; 5 at most",
+        ),
+        fact(
+            "server.statements.wide",
+            "",
+            "SELECT * statements of several rows from tables with large columns and rows of 8 KiB or more: text, schema, count, table, columns, row_bytes; 5 at most",
         ),
         fact(
             "server.statements.single_inserts",
@@ -128,7 +170,7 @@ const TOTAL: Wording = (
 macro_rules! digests {
     ($condition:literal, $most:literal) => {
         concat!(
-            "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN, SUM_WARNINGS, SUM_LOCK_TIME FROM performance_schema.events_statements_summary_by_digest WHERE COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND ",
+            "SELECT COALESCE(SCHEMA_NAME, ''), LEFT(DIGEST_TEXT, 400), COUNT_STAR, SUM_TIMER_WAIT, SUM_ROWS_EXAMINED, SUM_ROWS_SENT, SUM_ERRORS, SUM_NO_INDEX_USED, SUM_SELECT_FULL_JOIN, SUM_CREATED_TMP_DISK_TABLES, SUM_SORT_MERGE_PASSES, SUM_ROWS_AFFECTED, SUM_SELECT_SCAN, SUM_WARNINGS, SUM_LOCK_TIME, MIN_TIMER_WAIT FROM performance_schema.events_statements_summary_by_digest WHERE COALESCE(SCHEMA_NAME, '') NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') AND ",
             $condition,
             " ORDER BY SUM_TIMER_WAIT DESC LIMIT ",
             $most
@@ -139,7 +181,7 @@ macro_rules! digests {
 /// Statements with something to tell. Most servers have some hundred.
 const TOLD: Wording = (
     digests!(
-        "DIGEST_TEXT IS NOT NULL AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 10 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_WARNINGS >= 100 OR SUM_TIMER_WAIT >= 100000000000)",
+        "DIGEST_TEXT IS NOT NULL AND (SUM_NO_INDEX_USED > 0 OR SUM_ERRORS >= 5 OR SUM_SELECT_FULL_JOIN > 0 OR SUM_CREATED_TMP_DISK_TABLES > 0 OR SUM_SORT_MERGE_PASSES > 0 OR COUNT_STAR >= 1000 OR SUM_ROWS_EXAMINED >= 1000 * COUNT_STAR OR SUM_ROWS_AFFECTED >= 10000 * COUNT_STAR OR SUM_ROWS_SENT >= 1000 OR SUM_WARNINGS >= 100 OR SUM_TIMER_WAIT >= 100000000000 OR COUNT_STAR >= 100 AND DIGEST_TEXT LIKE 'CREATE TABLE%' OR DIGEST_TEXT LIKE '%SLEEP%' OR DIGEST_TEXT LIKE '%BENCHMARK%' OR DIGEST_TEXT LIKE '%EXTRACTVALUE%' OR DIGEST_TEXT LIKE '%XML%' OR DIGEST_TEXT LIKE '%UNION%')",
         "1000"
     ),
     &SERVERS,
@@ -148,7 +190,7 @@ const TOLD: Wording = (
 /// Statements with a list of a hundred values or more. The sample has values of users: they are counted, and not sent.
 const LONG_LISTS: [Wording; 1] = [(
     digests!(
-        "DIGEST_TEXT LIKE '% IN (...)%' AND LENGTH(QUERY_SAMPLE_TEXT) - LENGTH(REPLACE(QUERY_SAMPLE_TEXT, ',', '')) >= 100",
+        "DIGEST_TEXT LIKE '% IN (...)%' AND LENGTH(QUERY_SAMPLE_TEXT) - LENGTH(REPLACE(QUERY_SAMPLE_TEXT, ',', '')) >= IF(LENGTH(QUERY_SAMPLE_TEXT) >= 1000, 60, 100)",
         "5"
     ),
     &[mysql(80_003..)],
@@ -164,23 +206,23 @@ const RAISED: [Wording; 1] = [(
 const LONGEST: usize = 160;
 
 /// Statements of a list, and of the lists of those that scan.
-const LISTED: usize = 5;
+pub(super) const LISTED: usize = 5;
 const SCANS: usize = 10;
 
 /// All digests, with their sums.
-struct Digests {
-    all: Vec<Digest>,
-    time_s: f64,
-    count: f64,
+pub(super) struct Digests {
+    pub(super) all: Vec<Digest>,
+    pub(super) time_s: f64,
+    pub(super) count: f64,
     /// Statements that found no room among the digests.
-    lost: f64,
+    pub(super) lost: f64,
     /// Time of those.
-    lost_s: f64,
+    pub(super) lost_s: f64,
 }
 
 impl Digests {
     /// The first of those for which `is` holds, by `weight`.
-    fn most(
+    pub(super) fn most(
         &self,
         number: usize,
         weight: impl Fn(&Digest) -> f64,
@@ -192,7 +234,7 @@ impl Digests {
         found
     }
 
-    fn entry(&self, digest: &Digest) -> Value {
+    pub(super) fn entry(&self, digest: &Digest) -> Value {
         let each = |sum: f64| (sum / digest.count).round();
         json!({
             "text": at_a_blank(&digest.text.replace("...", "…")), "schema": digest.schema, "count": digest.count,
@@ -215,7 +257,12 @@ impl Digests {
     }
 
     /// Entries with one more field.
-    fn entries(&self, digests: Vec<&Digest>, name: &str, value: impl Fn(&Digest) -> Value) -> Value {
+    pub(super) fn entries(
+        &self,
+        digests: Vec<&Digest>,
+        name: &str,
+        value: impl Fn(&Digest) -> Value,
+    ) -> Value {
         let entry = |digest: &Digest| {
             let mut entry = self.entry(digest);
             entry[name] = value(digest);
@@ -244,14 +291,14 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     put("by_time", plain(digests.most(LISTED, |d| d.time_s, |_| true)));
     put("deep_pages", plain(digests.most(LISTED, |d| d.read, Digest::pages)));
     put("large_results", plain(digests.most(LISTED, |d| d.sent, |d| d.sends_much() && own(d))));
-    put("reading_in_vain", plain(digests.most(LISTED, |d| d.read, |d| d.reads_in_vain() && own(d))));
+    put("reading_in_vain", lists::in_vain(&digests));
     let warned = digests.most(
         LISTED,
         |d| d.warnings,
         |d| d.warnings >= 100.0 && d.warnings >= 0.1 * d.count && own(d) && !d.is_overhead(),
     );
     put("warned", digests.entries(warned, "warnings", |d| d.warnings.into()));
-    put("failing", plain(digests.most(LISTED, |d| d.errors, |d| d.errors >= 10.0 && !d.has("$$"))));
+    put("failing", lists::failing(sql, &digests));
     let full = digests.most(LISTED, |d| d.full_joins, |d| d.full_joins > 0.0 && d.count >= 3.0 && own(d));
     put("full_joins", digests.entries(full, "full_joins", |d| d.full_joins.into()));
     let disk = digests.most(LISTED, |d| d.on_disk, |d| d.on_disk > 0.0 && !d.is(&["SHOW"]) && own(d));
@@ -260,18 +307,15 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     put("merge_sorts", digests.entries(merged, "merge_passes", |d| d.merge_passes.into()));
     let often = |d: &Digest, least: f64| d.count >= 1000.0 && d.count >= least * digests.count && own(d);
     let of_all = |d: &Digest| Value::from(d.count / digests.count);
-    let rows = digests.most(
-        LISTED,
-        |d| d.count,
-        |d| {
-            d.is(&["SELECT"])
-                && often(d, 0.2)
-                && d.has(" WHERE ")
-                && d.sent <= d.count
-                && d.without_index == 0.0
-        },
-    );
-    put("single_rows", digests.entries(rows, "of_all", of_all));
+    put("single_rows", lists::single_rows(&digests));
+    put("mass_changes", lists::mass_changes(&digests));
+    put("polling", lists::polling(&digests));
+    put("definitions", lists::definitions(&digests));
+    put("hot_rows", lists::hot_rows(&digests));
+    put("session_writes", lists::session_writes(&digests));
+    put("injected", lists::injected(&digests));
+    put("order_of_columns", lists::order_of_columns(context, sql, &digests));
+    put("wide", lists::wide(context, sql, &digests));
     let inserts = digests.most(
         LISTED,
         |d| d.count,
@@ -313,20 +357,18 @@ fn raised(sql: &mut ReadOnly<'_>, readings: &Readings) {
 
 /// The statements that scan, each with a hint.
 fn scans(context: &Context, sql: &mut ReadOnly<'_>, digests: &Digests, readings: &Readings) {
-    let mut known: BTreeMap<(String, String), Indexed> = BTreeMap::new();
+    let mut tables: BTreeMap<(String, String), Known> = BTreeMap::new();
     let mut with_hints = |list: Vec<&Digest>| {
         let mut hints: Vec<String> = Vec::new();
         for digest in &list {
-            let (schema, name) = match table(&digest.text) {
-                Some((schema, name)) => (schema.unwrap_or(&digest.schema).to_owned(), name.to_owned()),
-                None => (String::new(), String::new()),
+            let of_table = match place(digest) {
+                Some(at) => {
+                    tables.entry(at.clone()).or_insert_with(|| known(context, sql, &at.0, &at.1)).clone()
+                }
+                None => Known::default(),
             };
-            let place = (schema, name);
-            if !place.1.is_empty() && !known.contains_key(&place) {
-                let found = indexed(context, sql, &place.0, &place.1);
-                known.insert(place.clone(), found);
-            }
-            hints.push(hint(&digest.text, known.get(&place).unwrap_or(&Indexed::new())));
+            let told = explained(sql, digest, &of_table);
+            hints.push(told.unwrap_or_else(|| hint(&digest.text, &of_table.first)));
         }
         let entries = list.into_iter().zip(hints).map(|(digest, hint)| {
             let mut entry = digests.entry(digest);

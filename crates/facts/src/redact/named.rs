@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 155] = [
+pub(super) const NAMED: [FactInfo; 160] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -106,6 +106,9 @@ pub(super) const NAMED: [FactInfo; 155] = [
     fact("server.exposure.standard_error", "", ""),
     fact("server.exposure.writable_tables", "", ""),
     fact("server.lock_waits.blockers", "", ""),
+    fact("server.lock_waits.tables", "", ""),
+    fact("server.table_locks.waited", "", ""),
+    fact("server.transactions.rolling_back", "", ""),
     fact("server.metadata_locks.KIND", "", ""),
     fact("server.replication_stopped", "", ""),
     fact("server.replication_wildcards", "", ""),
@@ -127,6 +130,8 @@ pub(super) const NAMED: [FactInfo; 155] = [
     fact("server.replication.CHANNEL.worker_error", "", ""),
     fact("server.views.invalid", "", ""),
     fact("server.views.of_accounts", "", ""),
+    fact("server.clients.KIND", "", ""),
+    fact("server.deadlock.KIND", "", ""),
     fact("server.sessions.metadata_waiting", "", ""),
     fact("server.sessions.running_long", "", ""),
     fact("server.grants.to_public", "", ""),

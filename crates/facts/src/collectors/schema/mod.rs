@@ -4,7 +4,7 @@
 
 mod by_name;
 mod census;
-mod indexes;
+pub(super) mod indexes;
 mod many;
 pub(super) mod more;
 mod partitions;
