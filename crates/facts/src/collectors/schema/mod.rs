@@ -11,7 +11,7 @@ mod partitions;
 mod reading;
 mod references;
 pub(super) mod rows;
-mod shapes;
+pub(super) mod shapes;
 pub(crate) mod statistics;
 mod tenants;
 mod unkeyed;
