@@ -61,6 +61,7 @@ pub mod storage;
 pub mod stored_code;
 pub mod sysctl;
 pub mod thp;
+mod trigger_code;
 mod triggers;
 pub mod unit;
 pub mod upkeep;

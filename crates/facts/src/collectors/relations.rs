@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::collectors::counted::{few_tables, names};
+use crate::collectors::counted::few_tables;
 use crate::collectors::schema::more::is_leftover;
 use crate::context::Context;
 use crate::readings::Readings;
@@ -94,13 +94,13 @@ pub(super) fn put(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings
     let few = if sql.has_dictionary() { Ok(()) } else { few_tables(sql) };
     let changes = few.and_then(|()| pairs(sql.rows(CHANGES), "TRIGGER and PROCESS", ["trigger", "table"]));
     readings.put("schema.online_changes_left", "information_schema.TRIGGERS", changes);
-    let (statement, spatial) = first_of(sql, &SPATIAL);
-    let spatial = match spatial {
+    // The columns of all tables are looked through for those of a place.
+    let spatial = few_tables(sql).and_then(|()| match first_of(sql, &SPATIAL).1 {
         // Other servers use such an index whatever its values are.
         Err(SqlError::NotInThisVersion) => Ok(Vec::new()),
         other => pairs(other.map(|table| table.rows), "SELECT on the tables", ["index", "column"]),
-    };
-    readings.put("schema.spatial_without_srid", statement, spatial);
+    });
+    readings.put("schema.spatial_without_srid", "information_schema.ST_GEOMETRY_COLUMNS", spatial);
     readings.put("schema.in_clear", "InnoDB's tablespaces", in_clear(context, sql));
     readings.put("schema.names_out_of_reach", "InnoDB's dictionary", out_of_reach(context, sql));
 }
@@ -221,10 +221,7 @@ fn out_of_reach(context: &Context, sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
     if !is("lower_case_table_names", "1") || !is("lower_case_file_system", "OFF") {
         return Ok(Vec::new());
     }
-    match first_of(sql, &CAPITALS).1 {
-        Err(SqlError::NotInThisVersion) => Ok(Vec::new()),
-        other => other.map(|table| names(table.rows)).map_err(|e| e.missing("PROCESS")),
-    }
+    tables_named(sql, &CAPITALS)
 }
 
 /// Tables that are not encrypted, where the server is told to encrypt new ones and encrypts no old ones.
@@ -236,7 +233,12 @@ fn in_clear(context: &Context, sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
     if !left && !is("default_table_encryption", &["ON", "1"]) {
         return Ok(Vec::new());
     }
-    let names = match first_of(sql, &IN_CLEAR).1 {
+    tables_named(sql, &IN_CLEAR)
+}
+
+/// Tables that InnoDB names as their files.
+fn tables_named(sql: &mut ReadOnly<'_>, wordings: &[Wording]) -> Read<Vec<Value>> {
+    let names = match first_of(sql, wordings).1 {
         Err(SqlError::NotInThisVersion) => return Ok(Vec::new()),
         other => other.map(|table| table.rows).map_err(|e| e.missing("PROCESS"))?,
     };

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::counted::few_tables;
+use crate::collectors::trigger_code::{alike, counting};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Read;
@@ -35,6 +36,11 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "triggers of a table that fire on the same statements and do the same, or add to the same sum: trigger, other, fires; 20 at most",
         ),
+        fact(
+            "schema.triggers_counting",
+            "",
+            "triggers that count all rows of their own table with each new one: trigger, table, rows (estimated; 0 where they are not known); 20 at most",
+        ),
         fact("server.triggers.lax", "", "triggers that were made without a strict sql_mode; 20 at most"),
         fact("server.routines.lax", "", "stored routines, likewise"),
         fact(
@@ -59,16 +65,16 @@ const TRIGGERS: &str = "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, ACTION_STATEMENT, '
 const ROUTINES: &str = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_DEFINITION, SECURITY_TYPE, DEFINER, SQL_MODE FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
 
 /// A routine or a trigger.
-struct Code {
-    schema: String,
-    name: String,
-    words: Vec<String>,
+pub(super) struct Code {
+    pub schema: String,
+    pub name: String,
+    pub words: Vec<String>,
     /// The account whose privileges it runs with, where these are its definer's.
-    runs_as: Option<String>,
+    pub runs_as: Option<String>,
     /// Whether the sql_mode that it was made with, and runs with, is not strict.
-    lax: bool,
+    pub lax: bool,
     /// What a trigger fires on, and its table.
-    fires: Option<String>,
+    pub fires: Option<String>,
 }
 
 /// Accounts that may do all, or change accounts.
@@ -132,6 +138,8 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     }
     let alike = triggers.as_ref().map(|all| alike(all)).map_err(Clone::clone);
     readings.put("schema.triggers_alike", "information_schema.TRIGGERS", alike);
+    let counting = triggers.as_ref().map_err(Clone::clone).map(|all| counting(sql, all));
+    readings.put("schema.triggers_counting", "information_schema.TRIGGERS", counting);
     // A table that one routine makes for the session may be read by another.
     let all = [&routines, &triggers].into_iter().flatten().flatten();
     let temporary: BTreeSet<String> = all.flat_map(|code| made(&code.words)).collect();
@@ -164,47 +172,6 @@ fn of_init_connect(sql: &mut ReadOnly<'_>, there: &mut BTreeMap<(String, String)
         }
     }
     Ok(found)
-}
-
-/// Triggers that fire together and do the same: by equal texts, or by a statement that adds to a sum.
-fn alike(triggers: &[Code]) -> Vec<Value> {
-    let mut found = Vec::new();
-    for (place, one) in triggers.iter().enumerate() {
-        let beside = |other: &&Code| other.schema == one.schema && other.fires == one.fires;
-        let same = |other: &&Code| {
-            let (own, of_other) = (statements(&one.words), statements(&other.words));
-            // Texts are not kept, and may differ.
-            let texts = one.words.iter().any(|word| word == "'");
-            own == of_other && !own.is_empty() && !texts
-                || own.iter().any(|s| adds(s) && of_other.contains(s))
-        };
-        if let Some(other) = triggers[place + 1..].iter().filter(beside).find(same) {
-            found.push(json!({
-                "trigger": format!("{}.{}", one.schema, one.name), "other": other.name, "fires": one.fires,
-            }));
-        }
-    }
-    found.truncate(20);
-    found
-}
-
-/// The statements of a text, in lower case, without the words around them.
-fn statements(words: &[String]) -> Vec<Vec<String>> {
-    let lower: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
-    let one = |words: &[String]| {
-        let start = words.iter().position(|word| word != "begin").unwrap_or(words.len());
-        words[start..].to_vec()
-    };
-    let all = lower.split(|word| word == ";").map(one);
-    all.filter(|statement| !statement.is_empty() && *statement != ["end"]).collect()
-}
-
-/// Whether a statement sets a column to itself and something more or less; texts in it, which are not kept, may differ.
-fn adds(statement: &[String]) -> bool {
-    let sum = |w: &[String]| w[1] == "=" && w[0] == w[2] && (w[3] == "+" || w[3] == "-");
-    statement.first().is_some_and(|verb| verb == "update")
-        && statement.windows(4).any(sum)
-        && !statement.iter().any(|word| word == "'")
 }
 
 /// Accounts beside root that may execute one of these routines.
@@ -269,7 +236,7 @@ fn exists(sql: &mut ReadOnly<'_>, (schema, table): &(String, String)) -> Read<bo
 }
 
 /// The words of a routine: names without backticks but marked as names, strings as `'`, signs by themselves; no comments.
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -428,35 +395,6 @@ mod tests {
     fn tables_that_a_routine_makes_are_known() {
         let text = "CREATE TEMPORARY TABLE IF NOT EXISTS Work (a INT); CREATE TABLE kept LIKE x; INSERT INTO work VALUES (1)";
         assert_eq!(made(&words(text)), ["work", "kept"]);
-    }
-
-    #[test]
-    fn triggers_that_do_the_same_are_told() {
-        let trigger = |name: &str, fires: &str, text: &str| Code {
-            schema: "d".into(),
-            name: name.into(),
-            words: words(text),
-            runs_as: None,
-            lax: false,
-            fires: Some(fires.into()),
-        };
-        let add = "UPDATE stock SET n = n - NEW.n WHERE id = NEW.id";
-        let all = [
-            trigger("a", "INSERT ON lines", &format!("BEGIN {add}; END")),
-            trigger(
-                "b",
-                "INSERT ON lines",
-                &format!("BEGIN INSERT INTO log VALUES (1); {}; END", add.to_lowercase()),
-            ),
-            trigger("c", "DELETE ON lines", add),
-            trigger("d", "DELETE ON lines", "INSERT INTO log VALUES (1)"),
-            trigger("e", "UPDATE ON lines", "SET NEW.a = 1"),
-            trigger("f", "UPDATE ON lines", "BEGIN SET NEW.a = 1; END"),
-        ];
-        let pairs: Vec<Value> = alike(&all);
-        assert_eq!(pairs.len(), 2, "{pairs:?}");
-        assert_eq!(pairs[0], json!({"trigger": "d.a", "other": "b", "fires": "INSERT ON lines"}));
-        assert_eq!(pairs[1]["trigger"], "d.e");
     }
 
     #[test]

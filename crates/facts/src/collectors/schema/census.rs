@@ -349,6 +349,8 @@ impl Census {
                 *self.row_formats.entry(format).or_default() += 1;
             }
             self.space(&name, found);
+            let columns: Vec<more::Column<'_>> = columns.iter().map(Column::described).collect();
+            self.more.shapes.width(&name, text(found, 3), &columns);
             for index in by_name.iter().filter(|i| !i.unique && i.kind == "BTREE") {
                 let Some((first, _)) = index.parts.first() else { continue };
                 let names = [schema, table, &index.name, first];

@@ -11,7 +11,7 @@ mod partitions;
 mod reading;
 mod references;
 pub(super) mod rows;
-mod shapes;
+pub(super) mod shapes;
 pub(crate) mod statistics;
 mod tenants;
 mod unkeyed;
@@ -161,7 +161,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.short_prefixes",
             "",
-            "indexes on the first few characters of a text: table, index, column, characters, unique; not unique ones of 4 characters at most, unique ones of 20; of addresses of pages and mail up to 12, where they know one value for a hundred rows or more (values, rows)",
+            "indexes on the first few characters of a text: table, index, column, characters, unique; not unique ones of 4 characters at most, unique ones of 20; of addresses of pages up to 12, where they know one value for a hundred rows or more (values, rows)",
         ),
         fact(
             "schema.unique_with_null",
@@ -184,6 +184,11 @@ pub static COLLECTOR: Collector = Collector {
             "schema.option_tables",
             "",
             "tables with the columns option_name, option_value and autoload of 5 MiB or more: table, bytes, rows, by InnoDB's statistics; 5 at most",
+        ),
+        fact(
+            "schema.rows_too_wide",
+            "",
+            "InnoDB tables in the row formats COMPACT and REDUNDANT whose columns may need twice what a row may have in a page, or more: table, row_bytes, columns; among those that were opened, 20 at most",
         ),
         fact(
             "schema.rows_beyond_packet",

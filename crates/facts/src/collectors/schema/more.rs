@@ -262,6 +262,7 @@ impl More {
         put("schema.own_statistics", self.own_statistics, readings, from, options);
         put("schema.compressed", self.compressed, readings, from, options);
         put("schema.disabled_indexes", self.disabled, readings, from, opened);
+        put("schema.rows_too_wide", self.shapes.too_wide(), readings, from, opened);
         put("schema.filling", filling, readings, from, opened);
     }
 }
@@ -286,7 +287,7 @@ fn short_prefix(table: &str, index: &Index) -> Option<Value> {
 
 /// An index on the first twelve characters or fewer of a text whose name says that many values begin alike.
 fn beginning_alike(table: &str, index: &Index) -> Option<Value> {
-    const NAMES: [&str; 9] = ["url", "uri", "link", "href", "path", "email", "mail", "referer", "referrer"];
+    const NAMES: [&str; 7] = ["url", "uri", "link", "href", "path", "referer", "referrer"];
     let (column, prefix) = index.parts.first()?;
     let characters: u64 = prefix.as_ref()?.parse().ok()?;
     let name = column.to_ascii_lowercase();
