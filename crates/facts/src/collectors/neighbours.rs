@@ -61,9 +61,9 @@ impl Programs {
     }
 }
 
-/// Another database server: name, pid, rss_bytes, takes_bytes (its configured pool, where that is more), datadir, program, unit, and
-/// stray (no unit of its own starts it).
-pub(super) fn server(source: &Source, pid: u32, name: &str, rss_bytes: u64) -> Value {
+/// Another database server: name, pid, rss_bytes, takes_bytes (its configured pool, where that is more); and, where no service of its
+/// own starts it, who it is: pid, program, datadir, port, unit.
+pub(super) fn server(source: &Source, pid: u32, name: &str, rss_bytes: u64) -> (Value, Option<Value>) {
     let arguments = source.bytes(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let arguments = String::from_utf8_lossy(&arguments).into_owned();
     let arguments: Vec<String> = arguments.split('\0').map(str::to_owned).collect();
@@ -83,18 +83,22 @@ pub(super) fn server(source: &Source, pid: u32, name: &str, rss_bytes: u64) -> V
     let unit = group.lines().flat_map(|line| line.rsplit('/')).find(|part| part.ends_with(".service"));
     let unit = unit.unwrap_or_default().to_owned();
     let is_own = ["mysql", "maria", "percona", "mongo"].iter().any(|part| unit.contains(part));
-    let program = source.link(&format!("/proc/{pid}/exe")).unwrap_or_default();
-    json!({
-        "name": name,
-        "pid": pid,
-        "rss_bytes": rss_bytes,
-        "takes_bytes": rss_bytes.max(pool),
-        "datadir": option("datadir"),
-        "port": option("port"),
-        "program": program,
-        "unit": unit,
-        "stray": here && !is_own,
-    })
+    let takes_bytes = rss_bytes.max(pool);
+    let known = json!({"name": name, "pid": pid, "rss_bytes": rss_bytes, "takes_bytes": takes_bytes});
+    let stray = (here && !is_own).then(|| {
+        let program = source.link(&format!("/proc/{pid}/exe")).unwrap_or_default();
+        let mut found = json!({"pid": pid, "program": program.trim_end_matches(" (deleted)")});
+        for name in ["datadir", "port"] {
+            if let Some(value) = option(name) {
+                found[name] = value.into();
+            }
+        }
+        if !unit.is_empty() {
+            found["unit"] = unit.into();
+        }
+        found
+    });
+    (known, stray)
 }
 
 /// Options of a server in the files that its command line selects.
@@ -137,13 +141,14 @@ mod tests {
             ("proc/7/cgroup", "0::/system.slice/rc-local.service\n"),
             ("etc/second.cnf", "[mysqld]\ninnodb-buffer-pool-size = 18G\ndatadir=/var/lib/mysql57\n"),
         ]);
-        let found = server(&tree.source(), 7, "mysqld", 300 << 20);
+        let (found, stray) = server(&tree.source(), 7, "mysqld", 300 << 20);
         assert_eq!(found["takes_bytes"], 18_u64 << 30);
-        assert_eq!((&found["port"], &found["datadir"]), (&json!("3307"), &json!("/var/lib/mysql57")));
-        assert_eq!((&found["unit"], &found["stray"]), (&json!("rc-local.service"), &json!(true)));
+        let stray = stray.unwrap();
+        assert_eq!((&stray["port"], &stray["datadir"]), (&json!("3307"), &json!("/var/lib/mysql57")));
+        assert_eq!(stray["unit"], "rc-local.service");
         tree.file("proc/7/mountinfo", "22 1 254:0 /x / rw - ext4 /dev/root rw\n");
-        let found = server(&tree.source(), 7, "mysqld", 300 << 20);
-        assert_eq!((&found["takes_bytes"], &found["stray"]), (&json!(300 << 20), &json!(false)));
+        let (found, stray) = server(&tree.source(), 7, "mysqld", 300 << 20);
+        assert_eq!((&found["takes_bytes"], stray), (&json!(300 << 20), None));
         assert_eq!((size("5x"), size("1k")), (None, Some(1024)));
     }
 

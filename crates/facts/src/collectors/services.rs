@@ -26,7 +26,12 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "host.other_servers",
             "",
-            "other database servers of this host: name, pid, rss_bytes, takes_bytes (its pool as configured, where that is more), datadir, port, program, unit, stray (no service of its own starts it)",
+            "other database servers of this host: name, pid, rss_bytes and takes_bytes (its pool as configured, where that is more)",
+        ),
+        fact(
+            "host.stray_servers",
+            "",
+            "those that no service by a name of database servers starts: pid, program, datadir, port, unit; none of containers; 20 at most",
         ),
         fact(
             "host.large_programs",
@@ -89,6 +94,8 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("host.drbd.without_flushes", "/etc/drbd.d", without_flushes(source));
     readings.put::<Value>("host.daemons", "/proc/*/comm", found.clone().map(|f| f.daemons.into()));
     let large = found.as_ref().map(|f| f.programs.large()).map_err(Clone::clone);
+    let stray = found.as_ref().map(|f| f.stray.clone()).map_err(Clone::clone);
+    readings.put("host.stray_servers", "/proc/*/cgroup", stray);
     readings.put("host.large_programs", "/proc/*/status", large);
     readings.put::<Value>("host.other_servers", "/proc/*/status", found.map(|f| f.servers.into()));
     let path =
@@ -107,6 +114,7 @@ fn run(context: &Context, readings: &Readings) {
 struct Found {
     daemons: Vec<String>,
     servers: Vec<Value>,
+    stray: Vec<Value>,
     programs: Programs,
     /// The lowest oom_score_adj of the processes named sshd: that of the one that listens.
     sshd: Option<i64>,
@@ -164,7 +172,9 @@ fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
             let Ok(rss_bytes) = source.read(&path).and_then(|text| kib_field(&text, "VmRSS", &path)) else {
                 continue;
             };
-            found.servers.push(neighbours::server(source, pid, &name, rss_bytes));
+            let (known, stray) = neighbours::server(source, pid, &name, rss_bytes);
+            found.servers.push(known);
+            found.stray.extend(stray.filter(|_| found.stray.len() < 20));
         } else if server != Some(pid) && pid != std::process::id() {
             found.programs.add(source, pid, &name);
         }

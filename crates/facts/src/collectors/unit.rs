@@ -264,7 +264,8 @@ fn words(file: &str, text: &str) -> Vec<Value> {
         let (name, value) =
             option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
         let name = normal(name);
-        let value = value.filter(|_| !secrets::is_secret_variable(&name));
+        // An option without a value is on.
+        let value = Some(value.unwrap_or("ON")).filter(|_| !secrets::is_secret_variable(&name));
         Some(json!({"file": file, "name": name, "value": value}))
     });
     options.collect()
@@ -349,8 +350,8 @@ mod tests {
             found.iter().map(|o| (o["name"].as_str().unwrap(), o["value"].as_str().unwrap_or("-"))).collect();
         let expected = [
             ("innodb_buffer_pool_size", "4G"),
-            ("skip_networking", "-"),
-            ("skip_grant_tables", "-"),
+            ("skip_networking", "ON"),
+            ("skip_grant_tables", "ON"),
             ("report_password", "-"),
         ];
         assert_eq!(told, expected);

@@ -106,7 +106,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.upkeep.backups_tiny",
             "",
-            "newest backups that hold nothing, or less than a twentieth of what the earlier ones of their series hold: file, size_bytes, usual_bytes; 20 at most",
+            "newest backups that hold nothing, or less than a twentieth of what the earlier ones of their series hold: file, size_bytes, files (how many in a row), usual_bytes; 20 at most",
         ),
         fact(
             "server.upkeep.backups_incomplete",
@@ -233,7 +233,11 @@ fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
     let age = newest.clone().map(|kept| now_s.saturating_sub(kept.written_s));
     readings.put("server.upkeep.newest_backup_age_s", from, age);
     readings.put("server.upkeep.newest_backup", from, newest.map(|kept| kept.path.as_str()));
-    let by_jobs = jobs.iter().filter(|job| job.makes_backups()).filter_map(|job| job.interval_s).min();
+    // Other jobs may have `backup` in their names and keep something else.
+    let of_databases = |job: &&Job| job.calls(&dumps::MAKERS).next().is_some();
+    let shortest = |some: Vec<&Job>| some.into_iter().filter_map(|job| job.interval_s).min();
+    let by_jobs = shortest(jobs.iter().filter(of_databases).collect())
+        .or_else(|| shortest(jobs.iter().filter(|job| job.makes_backups()).collect()));
     let interval = by_jobs.or_else(|| kept::interval(all));
     let interval = interval.ok_or_else(|| Missing::Absent("neither jobs nor files tell it".to_owned()));
     readings.put("server.upkeep.backup_interval_s", from, interval);

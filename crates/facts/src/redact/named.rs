@@ -85,7 +85,7 @@ pub(super) const NAMED: [FactInfo; 160] = [
     fact("server.logs.created_for_others", "", ""),
     fact("server.unit.options", "", ""),
     fact("server.options.defaults_file", "", ""),
-    fact("host.other_servers", "", ""),
+    fact("host.stray_servers", "", ""),
     fact("server.files.dumps", "", ""),
     fact("server.files.orphans", "", ""),
     fact("server.upkeep.jobs_with_password", "", ""),

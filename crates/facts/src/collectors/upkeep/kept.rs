@@ -126,7 +126,8 @@ fn series(all: &[Kept]) -> Vec<Vec<&Kept>> {
     found.into_values().filter(lives).collect()
 }
 
-/// Newest backups that hold nothing, or a small part of what the earlier ones of their series hold: file, size_bytes, usual_bytes.
+/// Newest backups that hold nothing, or a small part of what the earlier ones of their series hold: file, size_bytes, files (how many
+/// in a row), usual_bytes.
 pub fn tiny(all: &[Kept]) -> Vec<Value> {
     let mut found = Vec::new();
     for series in series(all) {
@@ -146,9 +147,14 @@ pub fn tiny(all: &[Kept]) -> Vec<Value> {
         let shrunk =
             usual.is_some_and(|usual| sizes.len() >= 3 && usual >= 64 << 10 && last.bytes < usual / 20);
         if (last.bytes < least || shrunk) && found.len() < 20 {
-            found.push(
-                json!({"file": last.path, "size_bytes": last.bytes, "usual_bytes": usual.unwrap_or(0)}),
-            );
+            // How many of the series are as small, up to the newest.
+            let most = if shrunk { usual.unwrap_or(0) / 20 } else { least };
+            let files = series.iter().rev().take_while(|kept| kept.bytes < most).count();
+            let mut entry = json!({"file": last.path, "size_bytes": last.bytes, "files": files});
+            if let Some(usual) = usual {
+                entry["usual_bytes"] = usual.into();
+            }
+            found.push(entry);
         }
     }
     found
@@ -302,8 +308,8 @@ mod tests {
             kept("/b/shop_2026-11-28.sql.gz", 5000, 28 * day),
         ];
         let expected = [
-            json!({"file": "/b/crm_2026-11-27.sql.gz", "size_bytes": 20, "usual_bytes": 450}),
-            json!({"file": "/b/shop_2026-11-28.sql.gz", "size_bytes": 5000, "usual_bytes": 5 << 20}),
+            json!({"file": "/b/crm_2026-11-27.sql.gz", "size_bytes": 20, "files": 1, "usual_bytes": 450}),
+            json!({"file": "/b/shop_2026-11-28.sql.gz", "size_bytes": 5000, "files": 1, "usual_bytes": 5 << 20}),
         ];
         assert_eq!(tiny(&all), expected);
         assert!(tiny(&all[..4]).is_empty());

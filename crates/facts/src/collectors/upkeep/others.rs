@@ -208,8 +208,14 @@ pub fn copies_away(jobs: &[Job], running: &[String]) -> bool {
         "curl",
         "xbcloud",
     ];
+    // Without a host in an argument, these copy within this one.
+    const LOCAL: [&str; 2] = ["rsync", "rdiff-backup"];
+    let carries = |(words, command): (&[String], &Command)| {
+        let is_local = command.call(&LOCAL).is_some();
+        !is_local || words.iter().any(|word| word.contains(':') || word.contains("$"))
+    };
     running.iter().any(|name| AGENTS.contains(&name.as_str()))
-        || jobs.iter().any(|job| job.calls(&CARRIERS).next().is_some())
+        || jobs.iter().any(|job| job.calls(&CARRIERS).any(carries))
 }
 
 /// Whether a job makes a backup of all files, which holds stored objects and all schemas.
@@ -305,6 +311,7 @@ mod tests {
             assert!(of(text).is_empty(), "{text}");
         }
         assert!(copies_away(&jobs("rsync -a /backup host:/x"), &[]));
+        assert!(!copies_away(&jobs("rsync -a /backup /x"), &[]));
         assert!(
             copies_away(&[], &["bareos-fd".to_owned()]) && !copies_away(&jobs("ls"), &["init".to_owned()])
         );
