@@ -88,6 +88,14 @@ pub struct StatusReading {
 }
 
 impl Context {
+    /// A path of the server, which may be relative to its data directory.
+    pub(crate) fn within_datadir(&self, path: &str) -> String {
+        match (path.starts_with('/'), self.datadir()) {
+            (false, Ok(datadir)) => format!("{datadir}/{path}"),
+            _ => path.to_owned(),
+        }
+    }
+
     /// The server's data directory, without a slash at its end.
     ///
     /// # Errors

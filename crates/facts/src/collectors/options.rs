@@ -182,7 +182,7 @@ fn files(
         let sockets = match (prefix.is_empty(), context.variable("socket")) {
             (true, Some(socket)) => {
                 let known: Vec<String> = known.iter().map(|file| (*file).to_owned()).collect();
-                Ok(client_files::sockets(source, &known, &within(context, socket)))
+                Ok(client_files::sockets(source, &known, &context.within_datadir(socket)))
             }
             _ => Err(Missing::Absent("the server has no socket that clients of this host see".to_owned())),
         };
@@ -203,14 +203,6 @@ fn files(
     for (id, value) in facts_of(&groups, reading) {
         let source = if id == "server.options.groups" { "the server's version" } else { from };
         readings.put(id, source, Ok(value));
-    }
-}
-
-/// A path of the server, which may be relative to its data directory.
-fn within(context: &Context, path: &str) -> String {
-    match (path.starts_with('/'), context.datadir()) {
-        (false, Ok(datadir)) => format!("{datadir}/{path}"),
-        _ => path.to_owned(),
     }
 }
 

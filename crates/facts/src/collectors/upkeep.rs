@@ -5,6 +5,7 @@ mod jobs;
 mod kept;
 mod others;
 mod shell;
+mod target;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,6 +15,7 @@ use self::dumps::Dump;
 use self::jobs::Job;
 use self::kept::Kept;
 use self::others::Places;
+use self::target::Target;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::exposure::Place;
 use crate::collectors::schema::more::is_leftover_schema;
@@ -163,6 +165,11 @@ fn run(context: &Context, readings: &Readings) {
         Err(missing) => return readings.rest_is("cron and systemd", &missing),
     };
     readings.put("server.upkeep.jobs_ignored", "cron", Ok(ignored));
+    let target = Target {
+        socket: context.variable("socket").map(|socket| context.within_datadir(socket)),
+        port: context.variable("port").map(str::to_owned),
+    };
+    let jobs = target::of_this_server(source, jobs, &target);
     let places = Places { datadir: datadir.clone().unwrap_or_default(), binlogs: binlogs(context) };
     let dumps = of_jobs(source, &jobs, &places, readings);
     let away = names.map(|names| others::copies_away(&jobs, &names));
