@@ -1,5 +1,5 @@
-//! What changes of tables leave behind: foreign keys that followed a table to its copy, triggers of an online change; and rows that
-//! go with others, indexes and names that statements do not reach.
+//! Things that changes of tables leave behind: foreign keys that followed a table to its copy, triggers of an online change. Beside
+//! them rows that go with others, and indexes and names that statements do not reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 

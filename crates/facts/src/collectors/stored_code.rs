@@ -73,7 +73,7 @@ pub(super) struct Code {
     pub runs_as: Option<String>,
     /// Whether the sql_mode that it was made with, and runs with, is not strict.
     pub lax: bool,
-    /// What a trigger fires on, and its table.
+    /// The statements that a trigger fires on, and its table.
     pub fires: Option<String>,
 }
 

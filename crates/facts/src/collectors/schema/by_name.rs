@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::more::Column;
+use super::described::Column;
 
 /// Parts of the names of columns that hold money.
 const MONEY: [&str; 16] = [

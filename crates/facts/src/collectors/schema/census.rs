@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use self::column::{Column, column, largest};
+use super::described;
 use super::indexes::{Index, disabled, duplicates, grouped, hidden};
 use super::more;
 use super::references::References;
@@ -286,7 +287,7 @@ impl Census {
         }
         self.more.own_statistics(&name, &options);
         self.columns(&name, columns);
-        let described: Vec<more::Column<'_>> = columns.iter().map(Column::described).collect();
+        let described: Vec<described::Column<'_>> = columns.iter().map(Column::described).collect();
         let by_name = grouped(indexes);
         let key = by_name.iter().find(|index| index.name == "PRIMARY");
         let key: Vec<&str> = key.map_or(vec![], |key| key.parts.iter().map(|(c, _)| c.as_str()).collect());
@@ -349,7 +350,7 @@ impl Census {
                 *self.row_formats.entry(format).or_default() += 1;
             }
             self.space(&name, found);
-            let columns: Vec<more::Column<'_>> = columns.iter().map(Column::described).collect();
+            let columns: Vec<described::Column<'_>> = columns.iter().map(Column::described).collect();
             self.more.shapes.width(&name, text(found, 3), &columns);
             for index in by_name.iter().filter(|i| !i.unique && i.kind == "BTREE") {
                 let Some((first, _)) = index.parts.first() else { continue };

@@ -4,6 +4,7 @@
 
 mod by_name;
 mod census;
+mod described;
 pub(super) mod indexes;
 mod many;
 pub(super) mod more;

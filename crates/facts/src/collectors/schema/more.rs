@@ -6,23 +6,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::by_name::ByName;
+use super::described::Column;
 use super::indexes::Index;
 use super::rows::{LISTED, text};
 use super::shapes::Shapes;
 use crate::readings::Readings;
 use crate::source::Read;
 use crate::sql::Row;
-
-/// A column, as far as it is looked at here.
-pub struct Column<'a> {
-    pub name: &'a str,
-    pub data_type: &'a str,
-    pub column_type: &'a str,
-    pub collation: Option<&'a str>,
-    pub auto_increment: bool,
-    /// Whether each UPDATE of the row sets it to the current time.
-    pub on_update: bool,
-}
 
 /// Findings of all tables.
 #[derive(Default)]
@@ -40,7 +30,7 @@ pub struct More {
     own_statistics: Vec<Value>,
     leftovers: Vec<Value>,
     versioned: Vec<Value>,
-    /// What follows from a table's columns and indexes together.
+    /// Findings that follow from a table's columns and indexes together.
     pub shapes: Shapes,
     deprecated: Vec<Value>,
     of_charset: BTreeMap<String, Vec<Value>>,

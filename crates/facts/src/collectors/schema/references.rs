@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::described::Column;
 use super::indexes::Index;
-use super::more::Column;
 
 /// A column's type, as far as comparisons depend on it.
 #[derive(Debug, Clone, PartialEq, Eq)]

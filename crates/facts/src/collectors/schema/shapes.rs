@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::described::Column;
 use super::indexes::Index;
-use super::more::Column;
 use super::rows::{OURS, text, whole};
 use super::statistics::statistics;
 use crate::source::Read;
@@ -37,7 +37,7 @@ const OPTIONS: [&str; 3] = ["option_name", "option_value", "autoload"];
 const LARGEST: usize = 5;
 const LARGE: u64 = 5 << 20;
 
-/// What was found by the shapes of tables.
+/// Findings by the shapes of tables.
 #[derive(Default)]
 pub struct Shapes {
     without_unique: Vec<Value>,

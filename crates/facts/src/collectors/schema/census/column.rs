@@ -1,6 +1,6 @@
 //! Columns as information_schema tells them.
 
-use super::super::more;
+use super::super::described;
 use crate::sql::Row;
 
 /// A column as information_schema tells it.
@@ -23,9 +23,9 @@ impl Column {
         }
     }
 
-    /// What further properties of a table follow from.
-    pub fn described(&self) -> more::Column<'_> {
-        more::Column {
+    /// The column as further properties of a table follow from it.
+    pub fn described(&self) -> described::Column<'_> {
+        described::Column {
             name: &self.name,
             data_type: &self.data_type,
             column_type: &self.column_type,
