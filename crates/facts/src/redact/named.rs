@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 146] = [
+pub(super) const NAMED: [FactInfo; 147] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -73,6 +73,7 @@ pub(super) const NAMED: [FactInfo; 146] = [
     fact("server.sequences.filling", "", ""),
     fact("server.views.failing", "", ""),
     fact("server.files.cores", "", ""),
+    fact("server.tables.outside", "", ""),
     fact("server.init_connect.without_table", "", ""),
     fact("server.files.exports", "", ""),
     fact("server.binlogs.left", "", ""),
