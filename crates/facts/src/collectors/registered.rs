@@ -49,6 +49,11 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "accounts whose authentication plugin is not active, without locked ones where the server knows them and without those of several plugins (MariaDB 10.4): account, plugin; 20 at most",
         ),
+        fact(
+            "server.tables.outside",
+            "",
+            "files of tables outside the data directory, from MySQL 8.0 on; 20 at most; with more than 5,000 tables they are not asked for",
+        ),
         fact("server.time_zones.names", "count", "names in the tables of time zones"),
         fact(
             "server.table_statistics.stale",
@@ -162,6 +167,12 @@ const ZERO_DATES: [Wording; 1] = [(
     &[mysql(50_500..), mariadb(50_200..)],
 )];
 
+/// Paths of tables within the data directory begin with a dot.
+const OUTSIDE: [Wording; 1] = [(
+    "SELECT PATH FROM information_schema.INNODB_DATAFILES WHERE PATH LIKE '/%.ibd' ORDER BY PATH LIMIT 20",
+    &[mysql(80_000..)],
+)];
+
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     for (id, wordings, privilege, keys) in [
         ("server.plugins.missing", &PLUGINS[..], "SELECT on schema mysql", &["plugin", "library"][..]),
@@ -198,6 +209,10 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, zones) = first_of(sql, &TIME_ZONES);
     let zones = zones.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|table| count(&table.rows));
     readings.put("server.time_zones.names", statement, zones);
+    let known = sql.dialect().is_none_or(|dialect| dialect.is(OUTSIDE[0].1));
+    let few = if known { few_tables(sql) } else { Ok(()) };
+    let outside = few.and_then(|()| list(sql, &OUTSIDE, "PROCESS", &[]).1);
+    readings.put("server.tables.outside", OUTSIDE[0].0, outside);
     let asked = sql.dialect().is_none_or(|dialect| dialect.is(ZERO_DATES[0].1));
     let few = if asked { few_tables(sql) } else { Ok(()) };
     let dates = few.and_then(|()| list(sql, &ZERO_DATES, "SELECT on the tables", &[]).1);

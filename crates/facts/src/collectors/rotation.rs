@@ -121,7 +121,7 @@ fn unwritable(source: &Source, server: &Process, view: &str, logs: &[String]) ->
     Ok(found)
 }
 
-/// What a file of logrotate says of some logs.
+/// Part of a file of logrotate that is about some logs.
 #[derive(Debug, PartialEq, Eq)]
 struct Stanza {
     file: String,

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 160] = [
+pub(super) const NAMED: [FactInfo; 161] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -75,6 +75,7 @@ pub(super) const NAMED: [FactInfo; 160] = [
     fact("server.sequences.filling", "", ""),
     fact("server.views.failing", "", ""),
     fact("server.files.cores", "", ""),
+    fact("server.tables.outside", "", ""),
     fact("server.init_connect.without_table", "", ""),
     fact("server.files.exports", "", ""),
     fact("server.binlogs.left", "", ""),

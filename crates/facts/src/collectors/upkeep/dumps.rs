@@ -1,4 +1,4 @@
-//! What the words of dumps say about them: whether they are of one instant and whole, and which schemas they hold.
+//! Dumps by their words: whether they are of one instant and whole, and which schemas they hold.
 
 use std::collections::BTreeSet;
 
@@ -264,6 +264,8 @@ mod tests {
             ("mysqldump $OPTIONS shop > /srv/x", false, false),
             ("mysqldump $OPTIONS --skip-lock-tables shop > /srv/x", false, true),
             ("OPTIONS='--single-transaction -p'\nmysqldump $OPTIONS shop > /srv/x", false, false),
+            ("O=(--single-transaction\n --routines)\nmysqldump \"${O[@]}\" shop > /srv/x", false, false),
+            ("O=\"$O --single-transaction\"\nmysqldump $O shop > /srv/x", false, false),
             ("mysqldump -p --all-databases > /srv/x", false, true),
             ("mysqldump -p$PASSWORD --all-databases > /srv/x", false, true),
         ] {

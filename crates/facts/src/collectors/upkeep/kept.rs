@@ -34,8 +34,9 @@ const MOST_FILES: usize = 2000;
 /// Names below the roots of web servers that are looked at.
 const MOST_WEB: usize = 5000;
 
-/// Largest compressed dump that is read to its end.
+/// Compressed dumps that are read to their end, in bytes of all together, and the most that one of them may become.
 const LARGEST: u64 = 16 << 20;
+const UNPACKED: u64 = 256 << 20;
 
 /// Ends of the names of dumps, plain and compressed.
 const PLAIN: [&str; 2] = [".sql", ".dump"];
@@ -169,14 +170,26 @@ pub fn incomplete(source: &Source, all: &[Kept], now_s: u64) -> Vec<Value> {
         .filter(|kept| kept.bytes >= 200 && kept.written_s + 600 < now_s)
         .collect();
     dumps.sort_by_key(|kept| std::cmp::Reverse(kept.written_s));
-    let cut = |kept: &&Kept| {
+    let mut left = LARGEST;
+    let mut cut = |kept: &&Kept| {
+        if kept.path.ends_with(".gz") {
+            if kept.bytes > left {
+                return false;
+            }
+            left -= kept.bytes;
+        }
         let whole = match kept.path.ends_with(".gz") {
             true => unpacked_is_whole(source, kept),
             false => is_whole(source, &kept.path),
         };
         whole == Some(false)
     };
-    dumps.into_iter().take(MOST).filter(cut).map(|kept| Value::from(kept.path.as_str())).collect()
+    dumps
+        .into_iter()
+        .take(MOST)
+        .filter(|kept| cut(kept))
+        .map(|kept| Value::from(kept.path.as_str()))
+        .collect()
 }
 
 const HEADS: [&str; 2] = ["-- MySQL dump", "-- MariaDB dump"];
@@ -193,10 +206,8 @@ fn is_whole(source: &Source, path: &str) -> Option<bool> {
 }
 
 fn unpacked_is_whole(source: &Source, kept: &Kept) -> Option<bool> {
-    if kept.bytes > LARGEST {
-        return None;
-    }
     let mut packed = flate2::read::MultiGzDecoder::new(source.open(&kept.path).ok()?);
+    let mut unpacked = 0;
     let mut buffer = vec![0; 64 << 10];
     let mut end: Vec<u8> = Vec::new();
     let mut is_dump = None;
@@ -207,6 +218,10 @@ fn unpacked_is_whole(source: &Source, kept: &Kept) -> Option<bool> {
             // The archive itself ends early.
             Err(_) => return is_dump.filter(|is| *is).map(|_| false),
         };
+        unpacked += length as u64;
+        if unpacked > UNPACKED {
+            return None;
+        }
         end.extend_from_slice(&buffer[..length]);
         if is_dump.is_none() {
             let head = String::from_utf8_lossy(&end[..end.len().min(512)]).into_owned();

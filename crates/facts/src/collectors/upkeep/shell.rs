@@ -97,7 +97,9 @@ impl Script {
         let mut words: Vec<String> = Vec::new();
         for word in raw {
             let text = self.expanded(&word.text);
-            match word.quoted || !word.text.contains('$') {
+            // An array gives a word for each of its items, within quotes too.
+            let whole = word.quoted && !word.text.contains("[@]");
+            match whole || !word.text.contains('$') {
                 true => words.push(text),
                 false => words.extend(text.split_whitespace().map(str::to_owned)),
             }
