@@ -53,17 +53,11 @@ const IN_CLEAR: [Wording; 2] = [
     ),
 ];
 
-/// Parts of the names of tables whose rows are to stay when what they are about goes.
-const KEPT: [&str; 16] = [
+/// Parts of the names of tables whose rows are to stay when what they are about goes. Payments of a cart that was left do not.
+const KEPT: [&str; 10] = [
     "invoice",
     "invoices",
-    "booking",
-    "bookings",
-    "payment",
-    "payments",
     "ledger",
-    "journal",
-    "audit",
     "accounting",
     "rechnung",
     "rechnungen",
