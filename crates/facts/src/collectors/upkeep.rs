@@ -65,6 +65,11 @@ pub static COLLECTOR: Collector = Collector {
             "scripts that send a dump through a pipe and do not look whether it failed; 20 at most",
         ),
         fact(
+            "server.upkeep.errors_passed",
+            "",
+            "jobs and scripts whose dumps go on after an error (--force); 20 at most",
+        ),
+        fact(
             "server.upkeep.without_routines",
             "",
             "jobs and scripts whose dumps leave stored routines out, where no dump has them: file, all (whether it takes all schemas); 20 at most",
@@ -205,6 +210,7 @@ fn of_jobs<'a>(source: &Source, jobs: &'a [Job], places: &Places, readings: &Rea
         ("jobs_with_password", (|dump| dump.shows_password()) as fn(&Dump<'_>) -> bool),
         ("jobs_without_snapshot", |dump| dump.is_torn()),
         ("status_lost", |dump| dump.status_is_lost()),
+        ("errors_passed", |dump| dump.passes_errors()),
     ] {
         let mut files: Vec<Value> =
             dumps.iter().filter(|dump| is(dump)).map(|dump| dump.file.into()).collect();

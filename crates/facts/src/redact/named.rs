@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 161] = [
+pub(super) const NAMED: [FactInfo; 162] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -149,6 +149,7 @@ pub(super) const NAMED: [FactInfo; 161] = [
     fact("server.upkeep.backup_jobs", "", ""),
     fact("server.upkeep.jobs_ignored", "", ""),
     fact("server.upkeep.status_lost", "", ""),
+    fact("server.upkeep.errors_passed", "", ""),
     fact("server.upkeep.without_routines", "", ""),
     fact("server.upkeep.without_events", "", ""),
     fact("server.upkeep.schemas_undumped", "", ""),

@@ -160,6 +160,11 @@ impl Dump<'_> {
         self.called && self.command.piped && !LOOKS.iter().any(|word| self.text.contains(word))
     }
 
+    /// Whether it goes on after an error, as of a view that fails, and leaves out what it could not read.
+    pub fn passes_errors(&self) -> bool {
+        self.has("force", "-f")
+    }
+
     fn is_of_all(&self) -> bool {
         self.has("all-databases", "-A")
     }
@@ -309,6 +314,9 @@ mod tests {
         let jobs = [job("mysqldump shop | gzip > /x"), job("set -o pipefail\nmysqldump -A | gzip > /y\n")];
         let dumps = of(&source, &jobs);
         assert_eq!(dumps.iter().map(Dump::status_is_lost).collect::<Vec<_>>(), [true, false]);
+        assert!(!dumps[0].passes_errors());
+        let forced = [job("mysqldump --force shop > /x")];
+        assert!(of(&source, &forced)[0].passes_errors());
         let entry = |all: bool| json!({"file": "/opt/x.sh", "all": all});
         assert_eq!(without(&dumps, "routines", "-R"), [entry(false), entry(true)]);
         let jobs = [job("mysqldump shop > /x\nmysqldump --no-data -R shop > /y\nmysqldump $O shop")];
