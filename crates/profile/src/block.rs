@@ -24,7 +24,7 @@ const RING_POWERS: [u32; 5] = [8, 7, 6, 5, 4];
 /// Records that are kept: a device of a million requests a second fills them in a second.
 const MOST: usize = 2_000_000;
 
-/// What a request does.
+/// The work of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     /// Reads.
@@ -68,7 +68,7 @@ impl Operation {
 pub struct BlockLatency {
     /// Name of the device, as `vda`.
     pub device: String,
-    /// What they did.
+    /// Their operation.
     pub operation: Operation,
     /// Their number.
     pub count: u64,

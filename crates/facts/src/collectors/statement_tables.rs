@@ -1,4 +1,4 @@
-//! What the tables of a statement explain: hidden indexes, views, stored functions, partitions, and the order of an index's
+//! Explanations by the tables of a statement: hidden indexes, views, stored functions, partitions, and the order of an index's
 //! columns.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,10 +140,10 @@ pub(super) fn forces(digest: &Digest) -> bool {
     ["FORCE INDEX", "FORCE KEY", "USE INDEX", "IGNORE INDEX"].iter().any(|part| digest.has(part))
 }
 
-/// What is said of a statement that names its index.
+/// The hint for a statement that names its index.
 pub(super) const FORCED: &str = "The program says itself which index is used (FORCE, USE or IGNORE INDEX): EXPLAIN it without, and take that out where the plan is better";
 
-/// What the tables of a statement explain, before its text is looked at.
+/// The explanation by the tables of a statement, before its text is looked at.
 pub(super) fn explained(sql: &mut ReadOnly<'_>, digest: &Digest, known: &Known) -> Option<String> {
     if forces(digest) {
         return Some(FORCED.to_owned());

@@ -1,4 +1,4 @@
-//! What the list of sessions tells of clients.
+//! Clients, as the list of sessions tells of them.
 
 use std::collections::BTreeMap;
 

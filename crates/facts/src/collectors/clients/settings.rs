@@ -287,7 +287,7 @@ fn grouped(set: &[Set<'_>], is: &dyn Fn(&Set<'_>) -> bool) -> Value {
     by_account(set.iter().filter(|one| is(one)).map(|one| one.client))
 }
 
-/// What the server has set itself.
+/// Values that the server itself has.
 struct Own {
     is_serializable: bool,
     checks: bool,
