@@ -1,4 +1,4 @@
-//! What the server has refused: hosts, logins and requests beyond a limit, as it counts them itself.
+//! Refusals of the server: hosts, logins and requests beyond a limit, as it counts them itself.
 
 use serde_json::{Value, json};
 

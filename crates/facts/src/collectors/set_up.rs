@@ -14,7 +14,7 @@ use crate::source::{Missing, Read};
 use crate::sql::ReadOnly;
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
-/// What is set up.
+/// Parts that are set up.
 pub static COLLECTOR: Collector = Collector {
     name: "set-up",
     cost: Cost { host_ms: 1, server_ms: 5 },
