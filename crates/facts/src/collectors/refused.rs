@@ -40,6 +40,16 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "accounts that met a limit on their connections or statements (1203, 1226): account, number, count; 5 at most",
         ),
+        fact(
+            "server.errors.vanished_users",
+            "",
+            "users whose clients vanished while the server read from them (1158): user, count; 5 at most",
+        ),
+        fact(
+            "server.errors.range_users",
+            "",
+            "users whose statements had more ranges than range_optimizer_max_mem_size holds (3170): user, count; 5 at most",
+        ),
     ],
     run: Run::Server(run),
 };
@@ -67,12 +77,29 @@ const LIMITED: [Wording; 1] = [(
     &[mysql(80_001..)],
 )];
 
+macro_rules! by_user {
+    ($number:literal) => {
+        [(
+            concat!(
+                "SELECT USER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_by_user_by_error WHERE ERROR_NUMBER = ",
+                $number,
+                " AND SUM_ERROR_RAISED > 0 AND USER IS NOT NULL ORDER BY SUM_ERROR_RAISED DESC LIMIT 5"
+            ),
+            &[mysql(80_001..)],
+        )]
+    };
+}
+const VANISHED: [Wording; 1] = by_user!("1158");
+const RANGES: [Wording; 1] = by_user!("3170");
+
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     for (id, wordings, keys) in [
         ("server.hosts.blocked", &BLOCKED[..], &["host", "errors"][..]),
         ("server.errors.of_limits", &OF_LIMITS, &["number", "name", "count"]),
         ("server.errors.denied_accounts", &DENIED, &["account", "count"]),
         ("server.errors.limited_accounts", &LIMITED, &["account", "number", "count"]),
+        ("server.errors.vanished_users", &VANISHED, &["user", "count"]),
+        ("server.errors.range_users", &RANGES, &["user", "count"]),
     ] {
         let (statement, table) = first_of(sql, wordings);
         let found = table
@@ -104,7 +131,9 @@ mod tests {
 
     #[test]
     fn every_statement_only_reads() {
-        for (statement, _) in [BLOCKED, INTERRUPTED, OF_LIMITS, DENIED, LIMITED].into_iter().flatten() {
+        for (statement, _) in
+            [BLOCKED, INTERRUPTED, OF_LIMITS, DENIED, LIMITED, VANISHED, RANGES].into_iter().flatten()
+        {
             assert!(only_reads(statement), "{statement}");
         }
     }

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 162] = [
+pub(super) const NAMED: [FactInfo; 164] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -143,6 +143,8 @@ pub(super) const NAMED: [FactInfo; 162] = [
     fact("server.hosts.blocked", "", ""),
     fact("server.errors.denied_accounts", "", ""),
     fact("server.errors.limited_accounts", "", ""),
+    fact("server.errors.vanished_users", "", ""),
+    fact("server.errors.range_users", "", ""),
     fact("server.error_log.accounts.KIND", "", ""),
     fact("server.performance_schema.only_actors", "", ""),
     fact("server.tables.many_partitions", "", ""),
