@@ -72,6 +72,11 @@ pub static COLLECTOR: Collector = Collector {
             "statements that three sessions or more have run for a minute or more each: statement, user, sessions, longest_s; 5 at most",
         ),
         fact(
+            "server.clients.seen",
+            "",
+            "where nothing counts statements by their text, those that were seen most often in ten looks at the list of sessions within a fifth of a second: statement, user, times; 5 at most",
+        ),
+        fact(
             "server.clients.binlog_readers",
             "",
             "sessions that read the binary log: user, host; 10 at most",
