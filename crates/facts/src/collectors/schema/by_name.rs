@@ -5,9 +5,11 @@ use serde_json::Value;
 use super::described::Column;
 
 /// Parts of the names of columns that hold money.
-const MONEY: [&str; 16] = [
+const MONEY: [&str; 40] = [
     "price", "amount", "balance", "salary", "cost", "total", "fee", "tax", "payment", "gross", "net", "vat",
-    "discount", "revenue", "income", "charge",
+    "discount", "revenue", "income", "charge", "betrag", "preis", "einzelpreis", "gesamtpreis", "mwst", "ust",
+    "netto", "brutto", "gehalt", "kosten", "saldo", "steuer", "rabatt", "umsatz", "gebuehr", "summe", "montant",
+    "prix", "solde", "importe", "precio", "saldos", "prezzo", "kwota",
 ];
 
 /// Last parts of the names of texts that hold money; other words of money name a kind or a number there.
