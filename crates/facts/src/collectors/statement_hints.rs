@@ -70,10 +70,11 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
     if has(&["->>"]) || has(&["->"]) {
         return "it compares a part of a JSON document, which no index of the column finds: index a generated column, or from MySQL 8.0.13 on the expression itself".to_owned();
     }
+    let joins = has(&["JOIN"]);
     let text_column = compared(condition).find(|column| {
         indexed.get(&column.to_ascii_lowercase()).is_some_and(|kind| TEXT.contains(&kind.as_str()))
     });
-    if let Some(column) = text_column.filter(|_| !has(&["OR"])) {
+    if let Some(column) = text_column.filter(|_| !has(&["OR"]) && !joins) {
         return format!(
             "{column} is a text and has an index, which is not used where the value is a number or has another collation: send a text"
         );
@@ -87,8 +88,14 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
     if has(&["OR"]) {
         return "columns that OR joins need an index each, or two statements with UNION".to_owned();
     }
-    if has(&["JOIN"]) {
+    if joins {
         return "EXPLAIN it, and give it an index on the columns of its WHERE and of its joins; joined columns of different types or character sets keep an index from being used".to_owned();
+    }
+    let there = compared(condition).find(|column| indexed.contains_key(&column.to_ascii_lowercase()));
+    if let Some(column) = there.filter(|_| !has(&["AND"])) {
+        return format!(
+            "an index begins with {column}, and the server reads more than that: EXPLAIN tells which index it takes. Old statistics (ANALYZE TABLE) or ORDER BY with LIMIT make it take another; where many rows have the value, no index is better"
+        );
     }
     "EXPLAIN it, and give it an index on the columns of its WHERE".to_owned()
 }
@@ -190,7 +197,12 @@ mod tests {
             ("SELECT * FROM `c` ORDER BY `age` LIMIT ?", "an index on the columns of its ORDER BY"),
             ("SELECT * FROM `c` WHERE `phone` = ?", "phone is a text and has an index"),
             ("SELECT * FROM `c` WHERE `mail` = ?", "give it an index"),
-            ("SELECT * FROM `c` WHERE `id` = ?", "give it an index"),
+            ("SELECT * FROM `c` WHERE `id` = ?", "an index begins with id"),
+            ("SELECT * FROM `c` WHERE `id` = ? AND `x` > ?", "give it an index"),
+            (
+                "SELECT * FROM `c` JOIN `d` ON `c` . `x` = `d` . `y` WHERE `phone` = ?",
+                "different types or character sets",
+            ),
             ("SELECT * FROM `c` ORDER BY `RAND` ( ) LIMIT ?", "ORDER BY RAND()"),
             ("SELECT * FROM `c` ORDER BY RAND ( ) LIMIT ?", "ORDER BY RAND()"),
             (

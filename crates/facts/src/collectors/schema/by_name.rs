@@ -6,10 +6,46 @@ use super::described::Column;
 
 /// Parts of the names of columns that hold money.
 const MONEY: [&str; 40] = [
-    "price", "amount", "balance", "salary", "cost", "total", "fee", "tax", "payment", "gross", "net", "vat",
-    "discount", "revenue", "income", "charge", "betrag", "preis", "einzelpreis", "gesamtpreis", "mwst", "ust",
-    "netto", "brutto", "gehalt", "kosten", "saldo", "steuer", "rabatt", "umsatz", "gebuehr", "summe", "montant",
-    "prix", "solde", "importe", "precio", "saldos", "prezzo", "kwota",
+    "price",
+    "amount",
+    "balance",
+    "salary",
+    "cost",
+    "total",
+    "fee",
+    "tax",
+    "payment",
+    "gross",
+    "net",
+    "vat",
+    "discount",
+    "revenue",
+    "income",
+    "charge",
+    "betrag",
+    "preis",
+    "einzelpreis",
+    "gesamtpreis",
+    "mwst",
+    "ust",
+    "netto",
+    "brutto",
+    "gehalt",
+    "kosten",
+    "saldo",
+    "steuer",
+    "rabatt",
+    "umsatz",
+    "gebuehr",
+    "summe",
+    "montant",
+    "prix",
+    "solde",
+    "importe",
+    "precio",
+    "saldos",
+    "prezzo",
+    "kwota",
 ];
 
 /// Last parts of the names of texts that hold money; other words of money name a kind or a number there.
@@ -225,8 +261,15 @@ mod tests {
         for (name, data_type, column_type, fact) in rows {
             let on_update = column_type.ends_with(" on update");
             let mut found = ByName::default();
-            let column =
-                Column { name, data_type, column_type, collation: None, auto_increment: false, on_update };
+            let column = Column {
+                name,
+                data_type,
+                column_type,
+                collation: None,
+                auto_increment: false,
+                on_update,
+                generated: false,
+            };
             found.column("shop.t", &column);
             let listed: Vec<&str> =
                 found.take().filter(|(_, list)| !list.is_empty()).map(|(id, _)| id).collect();

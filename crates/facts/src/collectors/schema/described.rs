@@ -9,4 +9,6 @@ pub struct Column<'a> {
     pub auto_increment: bool,
     /// Whether each UPDATE of the row sets it to the current time.
     pub on_update: bool,
+    /// Whether its value follows from other columns.
+    pub generated: bool,
 }

@@ -263,7 +263,15 @@ mod tests {
     use super::*;
 
     fn column<'a>(name: &'a str, data_type: &'a str, collation: Option<&'a str>) -> Column<'a> {
-        Column { name, data_type, column_type: data_type, collation, auto_increment: false, on_update: false }
+        Column {
+            name,
+            data_type,
+            column_type: data_type,
+            collation,
+            auto_increment: false,
+            on_update: false,
+            generated: false,
+        }
     }
 
     #[test]
@@ -335,6 +343,7 @@ mod tests {
             collation: None,
             auto_increment: false,
             on_update: false,
+            generated: false,
         };
         let mut all = References::default();
         all.table("shop", "orders", &[typed("id", "bigint", "bigint(20) unsigned")], &["id"], &[]);

@@ -217,6 +217,7 @@ mod tests {
             collation,
             auto_increment: false,
             on_update: false,
+            generated: false,
         }
     }
 

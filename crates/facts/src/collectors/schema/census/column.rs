@@ -12,6 +12,7 @@ pub struct Column {
     pub collation: Option<String>,
     pub auto_increment: bool,
     pub on_update: bool,
+    pub generated: bool,
 }
 
 impl Column {
@@ -32,6 +33,7 @@ impl Column {
             collation: self.collation.as_deref(),
             auto_increment: self.auto_increment,
             on_update: self.on_update,
+            generated: self.generated,
         }
     }
 }
@@ -44,7 +46,9 @@ pub fn column(row: Row) -> Option<Column> {
     let (charset, collation) = (next(), next());
     let extra = next().unwrap_or_default().to_ascii_lowercase();
     let (auto_increment, on_update) = (extra.contains("auto_increment"), extra.contains("on update"));
-    Some(Column { name, data_type, column_type, charset, collation, auto_increment, on_update })
+    // DEFAULT_GENERATED is a default that is an expression.
+    let generated = extra.contains("generated") && !extra.contains("default_generated");
+    Some(Column { name, data_type, column_type, charset, collation, auto_increment, on_update, generated })
 }
 
 /// The largest value of an integer type.
