@@ -25,13 +25,18 @@ pub fn shortened(mut text: String, most: usize) -> String {
 /// # Errors
 /// It is not there, not readable, or not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // Without O_NONBLOCK opening a FIFO waits for its writer; the kind is read from what was opened, so that nothing can
+    let refused = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+    // Opening alone can start a device, as a watchdog.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(refused());
+    }
+    // Without O_NONBLOCK opening a FIFO waits for its writer; the kind is read again from what was opened, so that nothing can
     // take its place between two calls.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if file.metadata()?.is_file() {
         return Ok(file);
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    Err(refused())
 }
 
 /// The text of a regular file of at most `most` bytes.

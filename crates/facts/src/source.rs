@@ -196,6 +196,14 @@ impl Source {
         File::open(self.path(path)).map_err(|e| Missing::of(&e, path))
     }
 
+    /// A regular file, to be read; devices and pipes are refused.
+    ///
+    /// # Errors
+    /// As [`Source::open`]; it is not a regular file.
+    pub fn open_file(&self, path: &str) -> Read<File> {
+        open_regular(&self.path(path)).map_err(|e| Missing::of(&e, path))
+    }
+
     /// Names in a folder, sorted.
     ///
     /// # Errors

@@ -145,7 +145,7 @@ const ROW_READERS: [Wording; 1] = [(
 )];
 
 const OF_CLUSTERS: [Wording; 1] = [(
-    "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE LOWER(User) REGEXP '^(sst|wsrep|galera)' ORDER BY 1 LIMIT 20",
+    "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE LOWER(User) REGEXP '^(sst|wsrep|galera)([0-9_-]|$)|^(sst|galera|wsrep)(user|rep|backup)$' ORDER BY 1 LIMIT 20",
     &[mysql(50_500..), mariadb(50_200..)],
 )];
 

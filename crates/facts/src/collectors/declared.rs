@@ -6,8 +6,9 @@ use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::counted::{few_tables, names};
 use crate::collectors::relations;
 use crate::context::{Context, Depth};
+use crate::mounts;
 use crate::readings::Readings;
-use crate::source::Read;
+use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};
 use crate::table_files::of_file_name;
 use crate::wording::{Wording, first_of, mariadb, mysql};
@@ -110,14 +111,16 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &NOT_ENFORCED);
     let names = table.map(|table| names(table.rows)).map_err(|e| e.missing("SELECT on the tables"));
     readings.put("server.checks.not_enforced", statement, names);
-    readings.put("server.foreign_keys.orphaned", "InnoDB's dictionary", orphaned(sql));
+    readings.put("server.foreign_keys.orphaned", "InnoDB's dictionary", orphaned(context, sql));
     readings.put("server.sequences.filling", "the sequences", sequences(sql));
     relations::put(context, sql, readings);
 }
 
 /// Foreign keys whose table was dropped with foreign_key_checks off.
-fn orphaned(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
-    few_tables(sql)?;
+fn orphaned(context: &Context, sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
+    if let Err(many) = few_tables(sql) {
+        return by_files(context, sql).unwrap_or(Err(many));
+    }
     let (statement, table) = first_of(sql, &ORPHANED);
     let rows = table.map_err(|e| e.missing("PROCESS, and SELECT on all tables"))?.rows;
     // InnoDB names tables as their files, the dictionary as they are called.
@@ -134,6 +137,34 @@ fn orphaned(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
         Some(json!({"key": name(text(0)?), "table": name(text(1)?), "refers_to": name(text(2)?)}))
     };
     Ok(rows.iter().filter_map(entry).collect())
+}
+
+/// The same by the files of the tables that the keys refer to, for servers with very many tables; `None` where they cannot be looked for.
+fn by_files(context: &Context, sql: &mut ReadOnly<'_>) -> Option<Read<Vec<Value>>> {
+    const KEYS: &str = "SELECT ID, FOR_NAME, REF_NAME FROM information_schema.INNODB_SYS_FOREIGN LIMIT 20000";
+    if sql.has_dictionary() {
+        return None;
+    }
+    let server = context.server.as_ref().ok()?;
+    let folder = format!("{}{}", mounts::view(&context.source, server).ok()?, context.datadir().ok()?);
+    // Without the files of the server's own tables, those of all others would be missing as well.
+    context.source.stat(&format!("{folder}/mysql")).ok()?;
+    let rows = match sql.rows(KEYS) {
+        Ok(rows) => rows,
+        Err(error) => return Some(Err(error.missing("PROCESS"))),
+    };
+    let entry = |row: &Row| {
+        let text = |place: usize| row.get(place)?.as_deref();
+        let (key, table, refers_to) = (text(0)?, text(1)?, text(2)?);
+        let is_gone = context.source.stat(&format!("{folder}/{refers_to}.frm"));
+        let name = |name: &str| {
+            let (schema, table) = name.split_once('/').unwrap_or(("", name));
+            format!("{}.{}", of_file_name(schema), of_file_name(table))
+        };
+        let gone = matches!(is_gone, Err(Missing::Absent(_)));
+        gone.then(|| json!({"key": name(key), "table": name(table), "refers_to": name(refers_to)}))
+    };
+    Some(Ok(rows.iter().filter_map(entry).take(20).collect()))
 }
 
 /// Sequences are found among the tables, for which a server without a dictionary reads a file each.

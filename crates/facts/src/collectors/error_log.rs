@@ -248,7 +248,12 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put("server.error_log.repeated", source.clone(), told);
     let now = OffsetDateTime::now_utc();
     for (kind, accounts) in error_log_accounts::read(&text, now) {
-        readings.put(&format!("server.error_log.accounts.{kind}"), source.clone(), Ok(accounts));
+        let told = match source.starts_with('/') {
+            true => Ok(accounts),
+            // There would be too many of them among the lines that are asked for.
+            false => Err(Missing::Absent("logins are looked for in a file only".to_owned())),
+        };
+        readings.put(&format!("server.error_log.accounts.{kind}"), source.clone(), told);
     }
     for (kind, found) in KINDS.iter().zip(found(&text)) {
         let id = |fact: &str| format!("server.error_log.{}.{fact}", kind.name);

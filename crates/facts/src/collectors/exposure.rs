@@ -226,7 +226,11 @@ fn deleted(source: &Source, folder: &str, logs: &[String], tmpdir: &str) -> Read
             continue;
         };
         let Ok(attributes) = source.stat(&path) else { continue };
-        let is_log = logs.iter().any(|log| log == name);
+        // As slow.log, and slow.log.1 after a rotation that removed it later.
+        let is_log = logs.iter().any(|log| {
+            name.strip_prefix(log.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+        });
         let is_temporary = name.starts_with(&format!("{}/", tmpdir.trim_end_matches('/')));
         if is_log || (attributes.size_bytes >= LARGE && !is_temporary) {
             found.push(json!({"file": name, "size_bytes": attributes.size_bytes}));

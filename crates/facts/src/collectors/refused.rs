@@ -1,5 +1,7 @@
 //! Refusals of the server: hosts, logins and requests beyond a limit, as it counts them itself.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
@@ -92,6 +94,9 @@ macro_rules! by_user {
 const VANISHED: [Wording; 1] = by_user!("1158");
 const RANGES: [Wording; 1] = by_user!("3170");
 
+/// Time of one statement.
+const LONGEST: Duration = Duration::from_millis(250);
+
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     for (id, wordings, keys) in [
         ("server.hosts.blocked", &BLOCKED[..], &["host", "errors"][..]),
@@ -101,7 +106,10 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         ("server.errors.vanished_users", &VANISHED, &["user", "count"]),
         ("server.errors.range_users", &RANGES, &["user", "count"]),
     ] {
+        // Those by account or user make a row of each of some 5,000 errors for each of them.
+        sql.at_most(Some(LONGEST));
         let (statement, table) = first_of(sql, wordings);
+        sql.at_most(None);
         let found = table
             .map(|table| table.rows.iter().map(|row| record(row, keys)).collect::<Vec<Value>>())
             .map_err(|e| e.missing("SELECT on performance_schema"));

@@ -232,6 +232,8 @@ fn in_clear(context: &Context, sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
 
 /// Tables that InnoDB names as their files.
 fn tables_named(sql: &mut ReadOnly<'_>, wordings: &[Wording]) -> Read<Vec<Value>> {
+    // The server looks at each tablespace for it.
+    few_tables(sql)?;
     let names = match first_of(sql, wordings).1 {
         Err(SqlError::NotInThisVersion) => return Ok(Vec::new()),
         other => other.map(|table| table.rows).map_err(|e| e.missing("PROCESS"))?,

@@ -167,7 +167,7 @@ impl At<'_> {
         }
         let entries = found.into_iter().take(LISTED);
         Ok(entries
-            .map(|(name, (files, bytes))| json!({"name": name, "files": files, "size_bytes": bytes}))
+            .map(|(name, (files, bytes))| json!({"logs": name, "files": files, "size_bytes": bytes}))
             .collect())
     }
 
@@ -175,7 +175,7 @@ impl At<'_> {
     fn is_binary_log(&self, path: &str) -> bool {
         use std::io::Read as _;
         let mut head = [0; 4];
-        let read = self.source.open(path).and_then(|mut file| {
+        let read = self.source.open_file(path).and_then(|mut file| {
             file.read_exact(&mut head).map_err(|_| Missing::Absent("it is shorter".to_owned()))
         });
         read.is_ok() && (head == [0xfe, b'b', b'i', b'n'] || head == [0xfd, b'b', b'i', b'n'])
@@ -315,7 +315,7 @@ mod tests {
             options: crate::context::Options::default(),
             table_files: std::sync::Arc::default(),
         };
-        let expected = json!({"name": "/data/web01-bin", "files": 2, "size_bytes": 16});
+        let expected = json!({"logs": "/data/web01-bin", "files": 2, "size_bytes": 16});
         assert_eq!(at.left(&context).unwrap(), [expected]);
     }
 }

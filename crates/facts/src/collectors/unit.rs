@@ -213,8 +213,16 @@ fn options(source: &Source, unit: &Unit) -> Read<Vec<Value>> {
         for line in text.lines().map(str::trim) {
             let Some((name, value)) = line.split_once('=') else { continue };
             match name.trim() {
-                "ExecStart" => started = words(file, value),
-                "Environment" => others.extend(words(file, value)),
+                // Options of a program that starts the server, as those of a container, may hold anything.
+                "ExecStart" if starts_server(value) => started = words(file, value),
+                "ExecStart" => started = Vec::new(),
+                "Environment"
+                    if is_of_options(
+                        value.trim().trim_matches('"').split('=').next().unwrap_or_default(),
+                    ) =>
+                {
+                    others.extend(words(file, value));
+                }
                 "EnvironmentFile" => {
                     let named = value.trim().trim_start_matches('-');
                     let text = source.text_within(named, 64 << 10).unwrap_or_default();
@@ -248,6 +256,18 @@ fn drop_ins_by_name(source: &Source, process: &str) -> Vec<Value> {
     found
 }
 
+/// Whether a command line begins with a server, or with what distributions start it by.
+fn starts_server(command: &str) -> bool {
+    const SERVERS: [&str; 6] =
+        ["mysqld", "mariadbd", "mysqld_safe", "mariadbd-safe", "mysqld_multi", "mysql-systemd-start"];
+    let program = command
+        .trim_start_matches(['-', '@', '+', '!', ':', ' ', '"'])
+        .split([' ', '"'])
+        .next()
+        .unwrap_or_default();
+    SERVERS.contains(&program.rsplit('/').next().unwrap_or_default())
+}
+
 fn is_of_options(name: &str) -> bool {
     let name = name.trim();
     !name.starts_with('#') && ["OPTS", "OPTIONS", "ARGS"].iter().any(|end| name.ends_with(end))
@@ -264,8 +284,10 @@ fn words(file: &str, text: &str) -> Vec<Value> {
         let (name, value) =
             option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
         let name = normal(name);
+        let hides =
+            ["password", "secret", "token", "key", "dsn", "env"].iter().any(|part| name.contains(part));
         // An option without a value is on.
-        let value = Some(value.unwrap_or("ON")).filter(|_| !secrets::is_secret_variable(&name));
+        let value = Some(value.unwrap_or("ON")).filter(|_| !hides && !secrets::is_secret_variable(&name));
         Some(json!({"file": file, "name": name, "value": value}))
     });
     options.collect()

@@ -160,20 +160,16 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("server.upkeep.datadir_mode", from.clone(), bits.clone().map(|mode| format!("{mode:03o}")));
     readings.put("server.upkeep.datadir_open", from, bits.map(|mode| mode & 0o005 != 0));
     let names = programs(source);
-    readings.put(
-        "server.upkeep.backups_running",
-        "/proc/*/comm",
-        names.as_ref().map(|names| running(names)).map_err(Clone::clone),
-    );
+    let target = Target {
+        socket: context.variable("socket").map(|socket| context.within_datadir(socket)),
+        port: context.variable("port").map(str::to_owned),
+    };
+    readings.put("server.upkeep.backups_running", "/proc/*/comm", running(source, &target));
     let (jobs, ignored) = match jobs::all(source) {
         Ok(found) => found,
         Err(missing) => return readings.rest_is("cron and systemd", &missing),
     };
     readings.put("server.upkeep.jobs_ignored", "cron", Ok(ignored));
-    let target = Target {
-        socket: context.variable("socket").map(|socket| context.within_datadir(socket)),
-        port: context.variable("port").map(str::to_owned),
-    };
     let jobs = target::of_this_server(source, jobs, &target);
     let places = Places { datadir: datadir.clone().unwrap_or_default(), binlogs: binlogs(context) };
     let dumps = of_jobs(source, &jobs, &places, readings);
@@ -328,17 +324,24 @@ fn programs(source: &Source) -> Read<Vec<String>> {
     Ok(pids.filter_map(|pid| source.read(&format!("/proc/{pid}/comm")).ok()).collect())
 }
 
-/// Programs that make a backup now.
-fn running(names: &[String]) -> Vec<Value> {
+/// Programs that make a backup of this server now, as far as their command lines tell which server they are for.
+fn running(source: &Source, target: &Target) -> Read<Vec<Value>> {
     const NAMES: [&str; 7] =
         ["mysqldump", "mariadb-dump", "mysqlpump", "mydumper", "xtrabackup", "mariabackup", "mariadb-backup"];
+    let pids = source.list("/proc")?.into_iter().filter(|name| name.bytes().all(|b| b.is_ascii_digit()));
     let mut found = Vec::new();
-    for name in names.iter().filter(|name| NAMES.contains(&name.as_str())) {
-        if !found.contains(&json!(name)) {
+    for pid in pids {
+        let Ok(name) = source.read(&format!("/proc/{pid}/comm")) else { continue };
+        if !NAMES.contains(&name.as_str()) || found.contains(&json!(name)) {
+            continue;
+        }
+        let words = source.read(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<String> = words.split('\0').skip(1).map(str::to_owned).collect();
+        if target.may_be_of(source, &words) {
             found.push(json!(name));
         }
     }
-    found
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -419,6 +422,16 @@ mod tests {
         let expected =
             if is_leftover_schema("old_shop") { vec!["a-b", "crm"] } else { vec!["a-b", "crm", "old_shop"] };
         assert_eq!(schemas(&source, "/d").unwrap(), expected);
-        assert_eq!(running(&["mysqldump".into(), "mysqldump".into(), "init".into()]), [json!("mysqldump")]);
+        let (_tree, source) = crate::tree::tree(&[
+            ("proc/7/comm", "mysqldump\n"),
+            ("proc/7/cmdline", "mysqldump\0-S\0/run/a.sock\0shop\0"),
+            ("proc/8/comm", "mysqldump\n"),
+            ("proc/8/cmdline", "mysqldump\0shop\0"),
+            ("proc/9/comm", "mariadb-dump\n"),
+            ("proc/9/cmdline", "mariadb-dump\0--socket=/run/b.sock\0shop\0"),
+            ("proc/10/comm", "init\n"),
+        ]);
+        let target = Target { socket: Some("/run/a.sock".to_owned()), port: None };
+        assert_eq!(running(&source, &target).unwrap(), [json!("mysqldump")]);
     }
 }

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 164] = [
+pub(super) const NAMED: [FactInfo; 166] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -78,6 +78,8 @@ pub(super) const NAMED: [FactInfo; 164] = [
     fact("server.tables.outside", "", ""),
     fact("server.init_connect.without_table", "", ""),
     fact("server.files.exports", "", ""),
+    fact("server.process.tracer", "", ""),
+    fact("host.large_programs", "", ""),
     fact("server.binlogs.left", "", ""),
     fact("server.files.linked", "", ""),
     fact("server.files.elsewhere_at", "", ""),

@@ -82,11 +82,6 @@ pub static COLLECTOR: Collector = Collector {
             "sessions that read the binary log: user, host; 10 at most",
         ),
         fact(
-            "server.clients.seen",
-            "",
-            "what statements do that were seen most often in ten looks at the list of sessions within a fifth of a second, where the server does not count statements: statement, user, times; 5 at most",
-        ),
-        fact(
             "server.clients.at_own_limit",
             "",
             "accounts with nine tenths or more of the sessions that they may have: user, host, permitted, sessions; 5 at most",

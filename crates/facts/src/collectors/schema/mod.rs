@@ -300,17 +300,23 @@ const READING: Duration = Duration::from_secs(1);
 /// Why tables are not looked at one by one.
 const RECOMPUTES: &str = "indexes and sizes of tables were not asked for, because innodb_stats_on_metadata is ON and the server would compute the statistics of each table anew; SET GLOBAL innodb_stats_on_metadata = OFF, which newer servers have by default, permits it";
 
+/// Whether InnoDB keeps its statistics of tables, as it does by default from MySQL 5.6 and MariaDB 10.0 on.
+fn keeps_statistics(context: &Context) -> bool {
+    context.variable("innodb_stats_persistent").is_none_or(|v| v.eq_ignore_ascii_case("ON") || v == "1")
+}
+
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let sums = totals(sql, readings);
     if recomputes(context) {
         let missing = Missing::Error(RECOMPUTES.to_owned());
         sizes(&sums, Err(missing.clone()), readings);
-        primary_keys(sql, false, readings);
+        primary_keys(sql, false, keeps_statistics(context), readings);
         bare(context, sql, &missing, readings);
         return readings.rest_is("information_schema.TABLES", &missing);
     }
     let names = names(sql);
-    primary_keys(sql, names.as_ref().is_ok_and(|names| names.count > COUNTED), readings);
+    let many = names.as_ref().is_ok_and(|names| names.count > COUNTED);
+    primary_keys(sql, many, keeps_statistics(context), readings);
     let names = match names {
         Ok(names) => names,
         Err(missing) => {
@@ -355,7 +361,12 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put("schema.unused_indexes", INDEX_USAGE, unused);
     let partitioned = match !many && read.looked_at as u64 >= count {
         true => Ok(read.partitioned.clone()),
-        false => partitions::of_statistics(sql),
+        // Statistics lack tables that were not opened yet, and all where InnoDB keeps none.
+        false => match Listing::of(context) {
+            Ok(files) => Ok(files.partitioned.iter().cloned().collect()),
+            Err(_) if keeps_statistics(context) => partitions::of_statistics(sql),
+            Err(missing) => Err(missing),
+        },
     };
     let ends = partitioned.and_then(|tables| partitions::ends(sql, &tables));
     sql.at_most(Some(DICTIONARY));

@@ -74,8 +74,10 @@ const PIECE: usize = 4000;
 /// Tables without a primary key. They are found by reading all of InnoDB's dictionary or, when there are `many`, by
 /// reading its statistics in pieces: for 100,000 tables the dictionary takes one statement of 100 ms, which is
 /// noticeable on a server at capacity. Tables with STATS_PERSISTENT = 0 have no statistics and are not found.
-pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, readings: &Readings) {
-    let (asked, found) = if many {
+///
+/// Where the server `keeps` no statistics, they cannot say that there is none.
+pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, keeps: bool, readings: &Readings) {
+    let (asked, found) = if many && keeps {
         (INDEX_STATISTICS, of_statistics(sql))
     } else {
         // Each query reads a whole dictionary table, so the second is sent only when the first finds something.
@@ -87,7 +89,12 @@ pub fn primary_keys(sql: &mut ReadOnly<'_>, many: bool, readings: &Readings) {
         sql.at_most(None);
         // MySQL 8.0 opens each table for its dictionary, and so waits for one behind a metadata lock.
         if found.as_ref().is_err_and(SqlError::is_late) {
-            return put(INDEX_STATISTICS, of_statistics(sql), readings);
+            let kept = || {
+                let why = "InnoDB keeps no statistics of tables (innodb_stats_persistent), and its dictionary is too large to be read";
+                Err(Missing::Error(why.to_owned()))
+            };
+            let found = if keeps { of_statistics(sql) } else { kept() };
+            return put(INDEX_STATISTICS, found, readings);
         }
         let names = |row: Row| {
             let name = row.into_iter().next().flatten()?;
@@ -207,7 +214,7 @@ mod tests {
         sql.speaks_to("9.7.4");
         sql.until(Instant::now() + Duration::from_secs(3600));
         let readings = Readings::new(&super::super::COLLECTOR);
-        primary_keys(&mut sql, false, &readings);
+        primary_keys(&mut sql, false, true, &readings);
         assert_eq!(readings.value("schema.without_primary_key"), Some(1.into()));
         // It takes no more from what is read after it than its own second.
         assert!(waiting.0[0] < Some(2 * LONGEST), "{:?}", waiting.0);

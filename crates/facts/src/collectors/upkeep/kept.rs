@@ -198,7 +198,7 @@ const LAST: &str = "-- Dump completed";
 /// Whether a dump ends as mysqldump ends it; `None` where it is none, or has no comments.
 fn is_whole(source: &Source, path: &str) -> Option<bool> {
     let mut head = [0; 512];
-    let mut file = source.open(path).ok()?;
+    let mut file = source.open_file(path).ok()?;
     let length = file.read(&mut head).ok()?;
     let head = String::from_utf8_lossy(&head[..length]).into_owned();
     HEADS.iter().any(|text| head.contains(text)).then_some(())?;
@@ -206,7 +206,7 @@ fn is_whole(source: &Source, path: &str) -> Option<bool> {
 }
 
 fn unpacked_is_whole(source: &Source, kept: &Kept) -> Option<bool> {
-    let mut packed = flate2::read::MultiGzDecoder::new(source.open(&kept.path).ok()?);
+    let mut packed = flate2::read::MultiGzDecoder::new(source.open_file(&kept.path).ok()?);
     let mut unpacked = 0;
     let mut buffer = vec![0; 64 << 10];
     let mut end: Vec<u8> = Vec::new();

@@ -184,7 +184,7 @@ pub fn copies_away(jobs: &[Job], running: &[String]) -> bool {
         "proxmox-backup-",
         "rsync",
     ];
-    const CARRIERS: [&str; 22] = [
+    const CARRIERS: [&str; 21] = [
         "rsync",
         "scp",
         "sftp",
@@ -205,7 +205,6 @@ pub fn copies_away(jobs: &[Job], running: &[String]) -> bool {
         "kopia",
         "proxmox-backup-client",
         "rdiff-backup",
-        "curl",
         "xbcloud",
     ];
     // Without a host in an argument, these copy within this one.
@@ -215,7 +214,7 @@ pub fn copies_away(jobs: &[Job], running: &[String]) -> bool {
         !is_local || words.iter().any(|word| word.contains(':') || word.contains("$"))
     };
     running.iter().any(|name| AGENTS.contains(&name.as_str()))
-        || jobs.iter().any(|job| job.calls(&CARRIERS).any(carries))
+        || jobs.iter().any(|job| job.makes_backups() && job.calls(&CARRIERS).any(carries))
 }
 
 /// Whether a job makes a backup of all files, which holds stored objects and all schemas.

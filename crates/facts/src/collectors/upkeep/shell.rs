@@ -52,6 +52,9 @@ impl Command {
     }
 }
 
+/// Longest word that variables make: a script may double a variable again and again.
+const LONGEST_WORD: usize = 4096;
+
 /// The commands of a script, with the variables that it set.
 #[derive(Debug, Default)]
 pub struct Script {
@@ -134,7 +137,11 @@ impl Script {
             text.push_str(before);
             let (name, left) = variable(after);
             let value = self.variables.get(name).filter(|_| !name.is_empty());
-            match value.filter(|value| !value.contains(OR) || (before.is_empty() && left.is_empty())) {
+            let fits = |value: &&String| text.len() + value.len() <= LONGEST_WORD;
+            match value
+                .filter(|value| !value.contains(OR) || (before.is_empty() && left.is_empty()))
+                .filter(fits)
+            {
                 Some(value) => text.push_str(value),
                 None => {
                     text.push('$');

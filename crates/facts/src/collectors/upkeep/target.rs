@@ -19,6 +19,7 @@ pub struct Target {
 enum Named {
     Socket(String),
     Port(String),
+    Elsewhere,
 }
 
 /// Without the jobs that name other servers alone, and those that call nothing but such scripts.
@@ -52,15 +53,21 @@ pub fn of_this_server(source: &Source, jobs: Vec<Job>, target: &Target) -> Vec<J
 }
 
 impl Target {
+    /// Whether a call with these options may be for this server.
+    pub fn may_be_of(&self, source: &Source, words: &[String]) -> bool {
+        named(source, words).is_none_or(|server| self.is(&server))
+    }
+
     fn is(&self, server: &Named) -> bool {
         match server {
             Named::Socket(path) => self.socket.as_ref().is_none_or(|own| own == path),
             Named::Port(port) => self.port.as_ref().is_none_or(|own| own == port),
+            Named::Elsewhere => false,
         }
     }
 }
 
-/// The server that options name, themselves or in the file of options that they name. One on another host is none of this host's.
+/// The server that options name, themselves or in the file of options that they name.
 fn named(source: &Source, words: &[String]) -> Option<Named> {
     let value = |long: &str, short: &str| {
         words.iter().enumerate().find_map(|(place, word)| {
@@ -75,6 +82,10 @@ fn named(source: &Source, words: &[String]) -> Option<Named> {
         })
     };
     let plain = |text: &String| !text.is_empty() && !text.contains('$');
+    let elsewhere = |host: &str| !["localhost", "127.0.0.1", "::1"].contains(&host);
+    if value("--host", "-h").filter(plain).is_some_and(|host| elsewhere(&host)) {
+        return Some(Named::Elsewhere);
+    }
     if let Some(socket) = value("--socket", "-S").filter(plain) {
         return Some(Named::Socket(socket));
     }
@@ -92,6 +103,7 @@ fn named(source: &Source, words: &[String]) -> Option<Named> {
                 || group.starts_with("mariadb-dump");
         } else if let Some((name, value)) = line.split_once('=').filter(|_| of_clients) {
             match name.trim() {
+                "host" if elsewhere(value.trim()) => return Some(Named::Elsewhere),
                 "socket" => return Some(Named::Socket(value.trim().to_owned())),
                 "port" => port = Some(Named::Port(value.trim().to_owned())),
                 _ => {}
