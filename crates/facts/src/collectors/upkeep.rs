@@ -164,7 +164,8 @@ fn run(context: &Context, readings: &Readings) {
         socket: context.variable("socket").map(|socket| context.within_datadir(socket)),
         port: context.variable("port").map(str::to_owned),
     };
-    readings.put("server.upkeep.backups_running", "/proc/*/comm", running(source, &target));
+    let backups = names.as_ref().map(|all| running(source, all, &target)).map_err(Clone::clone);
+    readings.put("server.upkeep.backups_running", "/proc/*/comm", backups);
     let (jobs, ignored) = match jobs::all(source) {
         Ok(found) => found,
         Err(missing) => return readings.rest_is("cron and systemd", &missing),
@@ -173,7 +174,10 @@ fn run(context: &Context, readings: &Readings) {
     let jobs = target::of_this_server(source, jobs, &target);
     let places = Places { datadir: datadir.clone().unwrap_or_default(), binlogs: binlogs(context) };
     let dumps = of_jobs(source, &jobs, &places, readings);
-    let away = names.map(|names| others::copies_away(&jobs, &names));
+    let away = names.map(|all| {
+        let names: Vec<String> = all.into_iter().map(|program| program.name).collect();
+        others::copies_away(&jobs, &names)
+    });
     readings.put("server.upkeep.copies_away", "cron and systemd", away);
     let undumped = seen.and_then(|seen| {
         let all = schemas(source, &seen)?;
@@ -318,30 +322,32 @@ fn folders_of(line: &str) -> Vec<String> {
     parts.filter(|path| !NONE.contains(&path.as_str()) && !path.starts_with("/etc/")).collect()
 }
 
-/// Names of the processes of the host, which the kernel cuts after 15 bytes.
-fn programs(source: &Source) -> Read<Vec<String>> {
+/// A process of the host.
+struct Program {
+    pid: String,
+    name: String,
+}
+
+/// The processes of the host with their names, which the kernel cuts after 15 bytes.
+fn programs(source: &Source) -> Read<Vec<Program>> {
     let pids = source.list("/proc")?.into_iter().filter(|name| name.bytes().all(|b| b.is_ascii_digit()));
-    Ok(pids.filter_map(|pid| source.read(&format!("/proc/{pid}/comm")).ok()).collect())
+    let of = |pid: String| Some(Program { name: source.read(&format!("/proc/{pid}/comm")).ok()?, pid });
+    Ok(pids.filter_map(of).collect())
 }
 
 /// Programs that make a backup of this server now, as far as their command lines tell which server they are for.
-fn running(source: &Source, target: &Target) -> Read<Vec<Value>> {
+fn running(source: &Source, programs: &[Program], target: &Target) -> Vec<Value> {
     const NAMES: [&str; 7] =
         ["mysqldump", "mariadb-dump", "mysqlpump", "mydumper", "xtrabackup", "mariabackup", "mariadb-backup"];
-    let pids = source.list("/proc")?.into_iter().filter(|name| name.bytes().all(|b| b.is_ascii_digit()));
     let mut found = Vec::new();
-    for pid in pids {
-        let Ok(name) = source.read(&format!("/proc/{pid}/comm")) else { continue };
-        if !NAMES.contains(&name.as_str()) || found.contains(&json!(name)) {
-            continue;
-        }
-        let words = source.read(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    for program in programs.iter().filter(|program| NAMES.contains(&program.name.as_str())) {
+        let words = source.read(&format!("/proc/{}/cmdline", program.pid)).unwrap_or_default();
         let words: Vec<String> = words.split('\0').skip(1).map(str::to_owned).collect();
-        if target.may_be_of(source, &words) {
-            found.push(json!(name));
+        if target.may_be_of(source, &words) && !found.contains(&json!(program.name)) {
+            found.push(json!(program.name));
         }
     }
-    Ok(found)
+    found
 }
 
 #[cfg(test)]
@@ -432,6 +438,6 @@ mod tests {
             ("proc/10/comm", "init\n"),
         ]);
         let target = Target { socket: Some("/run/a.sock".to_owned()), port: None };
-        assert_eq!(running(&source, &target).unwrap(), [json!("mysqldump")]);
+        assert_eq!(running(&source, &programs(&source).unwrap(), &target), [json!("mysqldump")]);
     }
 }

@@ -29,24 +29,15 @@ pub const WHOLE: [&str; 13] = [
 ];
 
 /// All of them.
-pub const MAKERS: [&str; 16] = [
-    "mysqldump",
-    "mariadb-dump",
-    "mysqlpump",
-    "xtrabackup",
-    "innobackupex",
-    "mariabackup",
-    "mariadb-backup",
-    "mysqlbackup",
-    "mydumper",
-    "mysqlsh",
-    "mysqlhotcopy",
-    "holland",
-    "automysqlbackup",
-    "borgmatic",
-    "lvcreate",
-    "zfs",
-];
+pub const MAKERS: [&str; DUMPS.len() + WHOLE.len()] = {
+    let mut all = [""; DUMPS.len() + WHOLE.len()];
+    let mut place = 0;
+    while place < all.len() {
+        all[place] = if place < DUMPS.len() { DUMPS[place] } else { WHOLE[place - DUMPS.len()] };
+        place += 1;
+    }
+    all
+};
 
 /// One call of a program that dumps.
 #[derive(Debug)]

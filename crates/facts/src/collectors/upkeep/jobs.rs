@@ -273,7 +273,12 @@ fn interval(source: &Source, folder: &str, name: &str, text: &str) -> Option<u64
 pub fn makes_backups(line: &str) -> bool {
     // Jobs of Debian that keep copies of the lists of packages and users.
     let of_system = ["dpkg", "/var/backups", "/etc/passwd"].iter().any(|text| line.contains(text));
-    !of_system && line.contains("backup") || PROGRAMS.iter().any(|program| line.contains(program))
+    // MAILTO=backup@example.com sets a variable, and runs nothing.
+    let sets = line.trim().split_once('=').is_some_and(|(name, value)| {
+        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !value.trim().contains(char::is_whitespace)
+    });
+    !sets && (!of_system && line.contains("backup") || PROGRAMS.iter().any(|program| line.contains(program)))
 }
 
 #[cfg(test)]
@@ -317,6 +322,13 @@ mod tests {
         );
         assert_eq!((jobs[2].interval_s, jobs[2].job.as_str()), (Some(7 * 86_400), "/etc/cron.d/nightly"));
         assert_eq!(ignored, Vec::<Value>::new());
+    }
+
+    #[test]
+    fn a_variable_that_speaks_of_a_backup_makes_none() {
+        assert!(!makes_backups("MAILTO=backup@example.com"));
+        assert!(makes_backups("0 3 * * * root /usr/local/bin/db-backup.sh"));
+        assert!(makes_backups("MYSQL_PWD=x mysqldump shop"));
     }
 
     #[test]
