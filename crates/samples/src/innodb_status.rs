@@ -5,6 +5,7 @@
 //! sections after them the last one, so that a statement cannot pose as one.
 
 use mydyno_facts::{ReadOnly, SqlError};
+use time::{Date, Month, PrimitiveDateTime, Time};
 
 use crate::values::Values;
 
@@ -23,6 +24,7 @@ const PAGE_BYTES: f64 = 16_384.0;
 /// | `…pending_log_writes_now`, `…pending_checkpoint_writes_now` | until MySQL 5.7 and MariaDB 10.5 |
 /// | `…pending_page_reads_now`, `…pending_page_writes_now` | of the buffer pool |
 /// | `…queries_inside_now`, `…queries_queued_now`, `…read_views_now` | threads in InnoDB and before it (`innodb_thread_concurrency`); open read views |
+/// | `…latest_deadlock_s_now` | how long ago the latest deadlock was, since MySQL 5.6 and MariaDB 10.0 |
 /// | `…redo_bytes`, `…redo_checkpoint_bytes` | log sequence numbers: the current one, that of the last checkpoint |
 /// | `…checkpoint_max_age_bytes_now` | the checkpoint age at which statements wait, where the text or the size of the log files tells it |
 #[derive(Debug, Default)]
@@ -77,6 +79,9 @@ fn parse(text: &str, values: &mut Values) {
     let mut set = |name: &str, value: f64| values.set(&format!("server.innodb_status.{name}"), value);
     let sections = Sections::of(text);
     semaphores(sections.first("SEMAPHORES"), &mut set);
+    if let Some(age_s) = latest_deadlock_s(text, &sections) {
+        set("latest_deadlock_s_now", age_s);
+    }
     transactions(sections.first("TRANSACTIONS"), text.contains("... truncated..."), &mut set);
     for line in sections.last("LOG") {
         if let [writes, checkpoints] = numbers(line)[..]
@@ -169,6 +174,24 @@ fn transactions(lines: &[&str], is_cut: bool, set: &mut impl FnMut(&str, f64)) {
         set("lock_waiting_now", waiting);
         set("oldest_transaction_s_now", oldest_s);
     }
+}
+
+/// Seconds between the latest deadlock and the text itself; both are moments of the server's own clock and time zone.
+fn latest_deadlock_s(text: &str, sections: &Sections<'_>) -> Option<f64> {
+    let written = text.lines().find(|line| line.ends_with("INNODB MONITOR OUTPUT")).and_then(moment)?;
+    let deadlock = sections.first("LATEST DETECTED DEADLOCK").first().copied().and_then(moment)?;
+    Some((written - deadlock).as_seconds_f64().max(0.0))
+}
+
+/// The moment at the beginning of a line, such as `2026-11-29 01:55:01 0x7f8449ffb700`. MySQL 5.5 writes years of two digits.
+fn moment(line: &str) -> Option<PrimitiveDateTime> {
+    let mut parts = line.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+    let mut part = || parts.next()?.parse::<u16>().ok();
+    let (year, month, day) = (part().filter(|year| *year > 1_000)?, part()?, part()?);
+    let (hour, minute, second) = (part()?, part()?, part()?);
+    let byte = |number: u16| u8::try_from(number).ok();
+    let date = Date::from_calendar_date(year.into(), Month::try_from(byte(month)?).ok()?, byte(day)?).ok()?;
+    Some(date.with_time(Time::from_hms(byte(hour)?, byte(minute)?, byte(second)?).ok()?))
 }
 
 /// The lines of each section below its heading, which stands between two lines of dashes.

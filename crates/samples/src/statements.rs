@@ -169,20 +169,41 @@ pub fn statement_times(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<()
 const NO_SUCH_TABLE: u16 = 1146;
 const DENIED: u16 = 1142;
 
-/// Errors of a deadlock that MySQL 8.0 and later have raised: `server.errors.deadlocks`. 8.0.12 leaves InnoDB's own counter at 0.
+/// Errors of statements, where no counter of InnoDB can be trusted with deadlocks: MySQL 5.7.22 and 8.0.12 leave theirs at 0.
+///
+/// | value | meaning |
+/// |---|---|
+/// | `server.errors.deadlocks` | errors of a deadlock since the start; MySQL 8.0 and later |
+/// | `server.errors.statements` | statements that ended in an error, of any kind; older ones with the performance schema |
+///
+/// A server with `Innodb_deadlocks`, as MariaDB, is not asked.
 ///
 /// # Errors
 /// The server refuses, or the connection is lost.
 pub fn errors(sql: &mut ReadOnly<'_>, values: &mut Values) -> Result<(), SqlError> {
-    let asked = sql.table(
-        "SELECT SUM_ERROR_RAISED AS RAISED FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER = 1213",
-    );
-    let table = match asked {
-        // Other servers have no such table.
-        Err(SqlError::Refused { code: NO_SUCH_TABLE | DENIED, .. }) => return Ok(()),
-        asked => asked?,
-    };
-    values.set_some("server.errors.deadlocks", table.cell(0, "RAISED").and_then(|text| text.parse().ok()));
+    if values.get("server.status.innodb_deadlocks").is_some() {
+        return Ok(());
+    }
+    for (name, statement) in [
+        (
+            "server.errors.deadlocks",
+            "SELECT SUM_ERROR_RAISED AS RAISED FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER = 1213",
+        ),
+        (
+            "server.errors.statements",
+            "SELECT SUM(SUM_ERRORS) AS RAISED FROM performance_schema.events_statements_summary_global_by_event_name",
+        ),
+    ] {
+        match sql.table(statement) {
+            Ok(table) => {
+                values.set_some(name, table.cell(0, "RAISED").and_then(|text| text.parse().ok()));
+                return Ok(());
+            }
+            // Other servers have no such table.
+            Err(SqlError::Refused { code: NO_SUCH_TABLE | DENIED, .. }) => {}
+            Err(other) => return Err(other),
+        }
+    }
     Ok(())
 }
 
@@ -296,6 +317,11 @@ mod tests {
     fn a_server_without_counts_of_errors_has_no_value() {
         let (values, _) = read(Scripted::always(table(&["RAISED"], &[&["411"]])), errors);
         assert_eq!(values.numbers["server.errors.deadlocks"], 411.0);
+        let (values, _) = read(Scripted::always(table(&["RAISED"], &[&["411"]])), |sql, values| {
+            values.set("server.status.innodb_deadlocks", 2.0);
+            errors(sql, values)
+        });
+        assert_eq!(values.numbers.len(), 1, "{values:?}");
         for code in [1142, 1146] {
             let refused = SqlError::Refused { code, message: "no such table".to_owned() };
             let (values, ended) = read(Scripted::failing(refused), errors);

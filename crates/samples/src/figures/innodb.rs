@@ -33,8 +33,13 @@ pub fn add(to: &mut Figures<'_>) {
     let waiting = to.per_s(&status("row_lock_time")).map(|ms_per_s| ms_per_s * 1e-3);
     to.set("innodb.row_lock_waiting", waiting);
     to.set("innodb.row_lock_waiting_now", to.now(&status("row_lock_current_waits")));
-    let counted = [to.per_s("server.innodb.deadlocks"), to.per_s("server.errors.deadlocks")];
+    // The counter of the metrics that stays 0 counts nothing.
+    let metric =
+        to.per_s("server.innodb.deadlocks").filter(|_| to.now("server.innodb.deadlocks") != Some(0.0));
+    let counted = [metric, to.per_s("server.errors.deadlocks")];
     let deadlocks = to.per_s(&status("deadlocks")).or_else(|| counted.into_iter().flatten().reduce(f64::max));
+    to.set("innodb.latest_deadlock_s", to.now("server.innodb_status.latest_deadlock_s_now"));
+    to.set("server.statement_errors_per_s", to.per_s("server.errors.statements"));
     to.set("innodb.deadlocks_per_s", deadlocks);
     to.set("innodb.lock_timeouts_per_s", to.per_s("server.innodb.lock_timeouts"));
     let history = to

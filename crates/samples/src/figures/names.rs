@@ -1,7 +1,7 @@
 //! Names of all figures, for tables whose columns are known before the first interval.
 
 /// Figures that a host or server has once.
-pub const NAMES: [&str; 191] = [
+pub const NAMES: [&str; 193] = [
     "host.cpu.busy_share",
     "host.cpu.user_share",
     "host.cpu.system_share",
@@ -103,6 +103,8 @@ pub const NAMES: [&str; 191] = [
     "innodb.redo_fsyncs_per_s",
     "innodb.row_lock_waiting",
     "innodb.row_lock_waiting_now",
+    "innodb.latest_deadlock_s",
+    "server.statement_errors_per_s",
     "innodb.deadlocks_per_s",
     "innodb.lock_timeouts_per_s",
     "innodb.history_length",

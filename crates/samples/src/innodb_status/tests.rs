@@ -164,3 +164,20 @@ fn garbage_and_a_text_that_was_cut_give_no_wrong_numbers() {
     let cut = recorded!("mysql-8.0").replacen("LOCK WAIT 2", "... truncated...\nLOCK WAIT 2", 1);
     assert!(!parsed(&cut).iter().any(|(name, _)| name == "transactions_now"));
 }
+
+#[test]
+fn the_latest_deadlock_is_as_old_as_the_text_says() {
+    let text = |deadlock: &str| {
+        format!(
+            "\n=====================================\n2026-03-01 00:00:04 0x7f8449ffb700 INNODB MONITOR OUTPUT\n\
+             =====================================\n------------------------\nLATEST DETECTED DEADLOCK\n\
+             ------------------------\n{deadlock}\n*** (1) TRANSACTION:\n"
+        )
+    };
+    is(&text("2026-02-28 23:59:58 0x7f8449ffb700"), &[("latest_deadlock_s_now", 6.0)]);
+    // The clock went back, and what is no moment: MySQL 5.5 writes 260228, and a month of 13.
+    is(&text("2026-03-01 00:00:09 0x7f8449ffb700"), &[("latest_deadlock_s_now", 0.0)]);
+    for other in ["260228 23:59:58", "2026-13-28 23:59:58 0x7f", "", "99999999999-01-01 00:00:00"] {
+        is(&text(other), &[]);
+    }
+}
