@@ -1,7 +1,7 @@
 //! Statements that differ between servers: each server is sent the form that it supports.
 
 pub(crate) use crate::dialect::{Since, mariadb, mysql};
-use crate::sql::{ReadOnly, SqlError, Table};
+use crate::sql::{ReadOnly, Shared, SqlError, Table};
 
 /// A statement and the servers that support it.
 pub(crate) type Wording = (&'static str, &'static [Since]);
@@ -18,6 +18,21 @@ pub(crate) fn first_of(
             continue;
         }
         last = (*wording, sql.table(wording));
+        if last.1.is_ok() {
+            break;
+        }
+    }
+    last
+}
+
+/// The same for rows that several collectors need, which the server is asked for once.
+pub(crate) fn shared_of(sql: &mut ReadOnly<'_>, wordings: &[Wording]) -> (&'static str, Shared) {
+    let mut last = (wordings.first().map_or("", |(first, _)| *first), Err(SqlError::NotInThisVersion));
+    for (wording, servers) in wordings {
+        if sql.dialect().is_some_and(|dialect| !dialect.is(servers)) {
+            continue;
+        }
+        last = (*wording, sql.shared(wording));
         if last.1.is_ok() {
             break;
         }

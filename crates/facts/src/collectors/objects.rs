@@ -9,7 +9,7 @@ use crate::collectors::counted::{count, few_tables};
 use crate::collectors::passwords;
 use crate::collectors::schema::statistics::statistics;
 use crate::collectors::sessions::listed;
-use crate::collectors::{triggers, views};
+use crate::collectors::{stored_code, triggers, views};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Missing;
@@ -196,14 +196,13 @@ fn password_checks(context: &Context, readings: &Readings) {
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     password_checks(context, readings);
     for (id, statement) in [
-        ("server.routines.of_users", ROUTINES_COUNTED),
-        ("server.routines.without_definer", ROUTINES),
         ("server.init_connect.set", INIT_CONNECT),
         ("server.init_connect.autocommit_off", AUTOCOMMIT),
         ("server.accounts.may_read_files", FILES),
     ] {
         put_count(sql, id, statement, readings);
     }
+    routines(sql, readings);
     checks(sql, readings);
     name_as_password(sql, readings);
     events(sql, readings);
@@ -259,6 +258,23 @@ fn checks(sql: &mut ReadOnly<'_>, readings: &Readings) {
 fn put_count(sql: &mut ReadOnly<'_>, id: &str, statement: &'static str, readings: &Readings) {
     let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, and EVENT"));
     readings.put(id, statement, rows.and_then(|rows| count(&rows)));
+}
+
+/// How many routines there are, and how many without their definer: by those that are read for their texts, unless there are more.
+fn routines(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    const IDS: [&str; 2] = ["server.routines.of_users", "server.routines.without_definer"];
+    match (sql.shared(stored_code::ROUTINES), triggers::accounts(sql)) {
+        (Ok(rows), Ok(accounts)) if rows.len() < stored_code::MOST => {
+            let definer = |row: &&Row| row.get(4).and_then(Option::as_deref).map(triggers::by_host);
+            let gone = rows.iter().filter(|row| definer(row).is_some_and(|name| !accounts.contains(&name)));
+            readings.put(IDS[0], stored_code::ROUTINES, Ok(rows.len()));
+            readings.put(IDS[1], stored_code::ROUTINES, Ok(gone.count()));
+        }
+        _ => {
+            put_count(sql, IDS[0], ROUTINES_COUNTED, readings);
+            put_count(sql, IDS[1], ROUTINES, readings);
+        }
+    }
 }
 
 /// Events. Most servers have none, which one statement tells.

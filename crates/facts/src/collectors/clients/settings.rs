@@ -66,7 +66,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.clients.in_clear",
             "",
-            "accounts whose sessions come from other machines unencrypted: user, host, sessions; 5 at most",
+            "accounts whose sessions come from other machines unencrypted: user, host, sessions, encrypted (sessions of that user that are); 5 at most",
         ),
         fact(
             "server.clients.connects",
@@ -168,8 +168,16 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     put("by_hand", ATTRIBUTES, seen.clone().map(|all| programs::by_hand(all, &changes)));
     const THREADS: &str = "performance_schema.threads";
     let clear = |client: &Client| client.connection == "TCP/IP" && !is_local(&client.host);
-    put("in_clear", THREADS, seen.clone().map(|all| by_account(all.iter().filter(|client| clear(client)))));
     let encrypted = |client: &&Client| client.connection == "SSL/TLS" && !is_local(&client.host);
+    let in_clear = |all: &Vec<Client>| {
+        let mut found = by_account(all.iter().filter(|client| clear(client)));
+        for entry in found.as_array_mut().into_iter().flatten() {
+            let both = all.iter().filter(encrypted).filter(|client| entry["user"] == client.user.as_str());
+            entry["encrypted"] = both.count().into();
+        }
+        found
+    };
+    put("in_clear", THREADS, seen.clone().map(in_clear));
     put("encrypted", THREADS, seen.map(|all| all.iter().filter(encrypted).count().into()));
     let off = || Missing::Absent("performance_schema is off: it counts nothing".to_owned());
     let mut counted = |wording: &[Wording], entry: fn(&Row) -> Option<Value>| match is_on {

@@ -1,12 +1,12 @@
 //! Files of backups: the newest, those that are far too small or that end early, and where they lie.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
 use serde_json::{Value, json};
 
 use crate::collectors::exposure::Place;
-use crate::source::Source;
+use crate::source::{Missing, Read, Source};
 
 /// Folders in which backups usually lie.
 const USUAL: [&str; 10] = [
@@ -28,7 +28,7 @@ const WITHIN: [&str; 5] = ["backup", "backups", "dump", "dumps", "bak"];
 /// Roots of what web servers show.
 const WEB: [&str; 4] = ["/var/www", "/srv/www", "/usr/share/nginx/html", "/usr/share/httpd"];
 
-/// Files of backups that are looked at.
+/// Names that are looked at in each folder with the folders within it.
 const MOST_FILES: usize = 2000;
 
 /// Names below the roots of web servers that are looked at.
@@ -56,50 +56,100 @@ pub struct Kept {
     pub device: (u32, u32),
 }
 
-/// The files whose names are those of dumps or archives in the usual folders and those that jobs name; folders within a folder are
-/// looked into as well, as each backup of a copying program is one.
-pub fn all(source: &Source, named: &[String], datadir: Option<&str>) -> Vec<Kept> {
-    let mut found: Vec<Kept> = Vec::new();
-    let mut left = MOST_FILES;
-    let mut folders: Vec<(String, bool)> = USUAL.iter().map(|path| ((*path).to_owned(), true)).collect();
-    let within = datadir.iter().flat_map(|datadir| WITHIN.map(|name| format!("{datadir}/{name}")));
-    folders.extend(within.chain(named.iter().cloned()).map(|path| (path, true)));
-    folders.sort();
-    folders.dedup();
-    folders.retain(|(path, _)| Some(path.trim_end_matches('/')) != datadir);
-    while let Some((folder, outer)) = folders.pop() {
-        for name in source.list(&folder).unwrap_or_default() {
-            if left == 0 {
-                break;
-            }
-            left -= 1;
-            let path = format!("{folder}/{name}");
-            let Ok(file) = source.stat(&path) else { continue };
-            let is_folder = file.mode & 0o170_000 == 0o040_000;
-            if is_folder && outer {
-                folders.push((path, false));
-            } else if !is_folder && !of_debian(&path) && is_backup(&name) {
-                let kept =
-                    Kept { path, bytes: file.size_bytes, written_s: file.modified_s, device: file.device };
-                found.push(kept);
-            }
+/// Files of backups.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The oldest first.
+    pub files: Vec<Kept>,
+    /// Why some of the folders were not read to their end.
+    pub unread: Option<Missing>,
+}
+
+impl Found {
+    /// A list that was made of the files; an empty one says nothing where not all of them were seen.
+    pub fn listed(&self, list: Vec<Value>) -> Read<Vec<Value>> {
+        match &self.unread {
+            Some(missing) if list.is_empty() => Err(missing.clone()),
+            _ => Ok(list),
         }
     }
-    found.sort_by(|a, b| (a.written_s, &a.path).cmp(&(b.written_s, &b.path)));
-    found.dedup_by(|a, b| a.path == b.path);
+
+    /// The newest file; one that is older than `fresh_s` may have a newer one where not all were seen.
+    pub fn newest(&self, now_s: u64) -> Read<&Kept> {
+        const FRESH_S: u64 = 36 * 3600;
+        match (self.files.last(), &self.unread) {
+            (Some(kept), None) => Ok(kept),
+            (Some(kept), Some(_)) if kept.written_s + FRESH_S >= now_s => Ok(kept),
+            (_, Some(missing)) => Err(missing.clone()),
+            (None, None) => Err(Missing::Absent("no file of a backup was found on this host".to_owned())),
+        }
+    }
+}
+
+/// The files whose names are those of dumps or archives in the usual folders and those that jobs name; folders within a folder are
+/// looked into as well, as each backup of a copying program is one.
+pub fn all(source: &Source, named: &[String], datadir: Option<&str>) -> Found {
+    let mut found = Found::default();
+    let within = datadir.iter().flat_map(|datadir| WITHIN.map(|name| format!("{datadir}/{name}")));
+    let usual = USUAL.iter().map(|path| (*path).to_owned());
+    let folders: BTreeSet<String> = usual.chain(within).chain(named.iter().cloned()).collect();
+    for folder in folders.iter().filter(|path| Some(path.trim_end_matches('/')) != datadir) {
+        found.look(source, folder);
+    }
+    found.files.sort_by(|a, b| (a.written_s, &a.path).cmp(&(b.written_s, &b.path)));
+    found.files.dedup_by(|a, b| a.path == b.path);
     found
 }
 
-/// Whether a file's name is that of a dump or an archive, and not of what lies beside one.
+impl Found {
+    /// Adds the files of a folder and of those within it.
+    fn look(&mut self, source: &Source, outer: &str) {
+        let mut left = MOST_FILES;
+        let mut folders = vec![outer.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let names = match source.list_some(&folder, left) {
+                Ok((names, true)) => names,
+                Ok((names, false)) => {
+                    let why = format!("only {MOST_FILES} names in {outer} were looked at");
+                    self.unread.get_or_insert(Missing::Error(why));
+                    names
+                }
+                Err(denied @ Missing::Denied(_)) => {
+                    self.unread.get_or_insert(denied);
+                    continue;
+                }
+                Err(_) => continue,
+            };
+            left -= names.len();
+            for name in names {
+                let path = format!("{folder}/{name}");
+                let Ok(file) = source.stat(&path) else { continue };
+                let kind = file.mode & 0o170_000;
+                if kind == 0o040_000 && folder == outer {
+                    folders.push(path);
+                } else if kind == 0o100_000 && !of_debian(&path) && is_backup(&name) {
+                    let (bytes, written_s, device) = (file.size_bytes, file.modified_s, file.device);
+                    self.files.push(Kept { path, bytes, written_s, device });
+                }
+            }
+        }
+    }
+}
+
+/// Whether a file's name is that of a dump or an archive, and not of what lies beside one, as a program or a log.
 fn is_backup(name: &str) -> bool {
     const PARTS: [&str; 8] =
         [".sql", ".xb", ".mb", "dump", "backup", "xtrabackup_", "mariadb_backup_", ".tar"];
-    const BESIDE: [&str; 22] = [
-        ".log", ".err", ".md5", ".sha1", ".sha256", ".sh", ".pid", ".lock", ".conf", ".cnf", ".txt",
-        ".service", ".timer", ".py", ".pl", ".ibd", ".frm", ".MYD", ".MYI", ".MAD", ".MAI", ".cfg",
+    const ENDS: [&str; 20] = [
+        "sql", "dump", "gz", "zst", "bz2", "xz", "lz4", "lzo", "tgz", "zip", "7z", "xbstream", "mbstream",
+        "xb", "mb", "tar", "qp", "enc", "gpg", "age",
     ];
-    let is_log = name.contains(".log.");
-    PARTS.iter().any(|part| name.contains(part)) && !is_log && !BESIDE.iter().any(|end| name.ends_with(end))
+    let is_end = |end: &str| {
+        let is_number = end.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-' || byte == b'_');
+        ENDS.contains(&end) || is_number
+    };
+    let ends = name.rsplit_once('.').is_none_or(|(_, end)| is_end(end));
+    PARTS.iter().any(|part| name.contains(part)) && !name.contains(".log.") && ends
 }
 
 /// Whether a file is one of the lists that Debian keeps in /var/backups.
@@ -269,11 +319,12 @@ pub fn exposed(source: &Source, all: &[Kept]) -> Vec<Value> {
     let mut folders: Vec<(String, u8)> =
         WEB.map(str::to_owned).into_iter().chain(homes).map(|path| (path, 0)).collect();
     while let Some((folder, depth)) = folders.pop() {
-        for name in source.list(&folder).unwrap_or_default() {
-            if left == 0 || found.len() >= 20 {
+        let names = source.list_some(&folder, left).unwrap_or_default().0;
+        left -= names.len();
+        for name in names {
+            if found.len() >= 20 {
                 return found;
             }
-            left -= 1;
             let path = format!("{folder}/{name}");
             // Folders of programs, which bring their own files of SQL.
             const PROGRAMS: [&str; 4] = ["node_modules", "vendor", ".git", "wp-includes"];
@@ -357,7 +408,7 @@ mod tests {
         tree.file("b/f.sql.gz", &packed(&whole)[..3000]);
         tree.file("b/g.sql.gz", packed(&"y".repeat(5000)));
         let source = tree.source();
-        let all = all(&source, &["/b".to_owned()], None);
+        let all = all(&source, &["/b".to_owned()], None).files;
         assert_eq!(all.len(), 7);
         let told = |some: &[Kept], later: u64| {
             let mut told = incomplete(&source, some, some[0].written_s + later);
@@ -375,15 +426,41 @@ mod tests {
         assert_eq!(place(&newest, "/var/lib/mysql", (8, 1)), "within");
         assert_eq!(place(&newest, "/srv/mysql", (8, 1)), "disk");
         assert_eq!(place(&newest, "/srv/mysql", (8, 2)), "apart");
-        for name in ["backup.log", "x.sql.gz.md5", "backups.ibd", "backup.log.1.gz", "backup.sh"] {
+        for name in [
+            "backup.log",
+            "x.sql.gz.md5",
+            "backups.ibd",
+            "backup.log.1.gz",
+            "backup.sh",
+            "backup.php",
+            "dump.css",
+        ] {
             assert!(!is_backup(name), "{name}");
         }
         assert!(is_backup("shop.sql.gz") && is_backup("xtrabackup_info") && is_backup("full.xbstream"));
         let tree =
             Tree::of(&[("data/backup/x.sql", "x"), ("data/dump.sql", "x"), ("data/shop/backup.sql", "x")]);
         let found = all(&tree.source(), &["/data".to_owned()], Some("/data"));
-        assert_eq!(found.len(), 1);
+        assert_eq!(found.files.len(), 1);
         assert!(of_debian("/var/backups/alternatives.tar.0") && !of_debian("/var/backups/shop.sql"));
+    }
+
+    #[test]
+    fn each_folder_has_a_share_of_names_and_one_that_is_not_read_to_its_end_is_told() {
+        let mut files: Vec<(String, &str)> =
+            (0..MOST_FILES + 5).map(|n| (format!("srv/uploads/{n:05}"), "")).collect();
+        files.push(("backup/shop.sql".to_owned(), "x"));
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let tree = Tree::of(&files);
+        let found = all(&tree.source(), &["/srv/uploads".to_owned()], None);
+        assert_eq!(found.files.len(), 1);
+        assert!(matches!(found.unread, Some(Missing::Error(_))));
+        assert!(found.listed(vec![]).is_err() && found.listed(vec![json!(1)]).is_ok());
+        let written_s = found.files[0].written_s;
+        assert!(found.newest(written_s + 3600).is_ok());
+        assert!(found.newest(written_s + 9 * 86_400).is_err(), "a newer one may be in the other folder");
+        let whole = all(&tree.source(), &[], None);
+        assert_eq!((whole.unread.is_none(), whole.newest(written_s + 9 * 86_400).is_ok()), (true, true));
     }
 
     #[test]
