@@ -39,3 +39,33 @@ pub(crate) fn shared_of(sql: &mut ReadOnly<'_>, wordings: &[Wording]) -> (&'stat
     }
     last
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_shared_statement_is_sent_once_unless_it_had_no_answer() {
+        struct Server(u32);
+        impl crate::sql::Sql for Server {
+            fn table(&mut self, sql: &str, _: Option<Duration>) -> Result<Table, SqlError> {
+                self.0 += 1;
+                let late = SqlError::Refused { code: 1969, message: "too late".to_owned() };
+                let denied = SqlError::Refused { code: 1142, message: "denied".to_owned() };
+                match (sql.ends_with("late"), sql.ends_with("denied")) {
+                    (true, _) => Err(late),
+                    (_, true) => Err(denied),
+                    _ => Ok(Table { columns: vec![], rows: vec![vec![Some("1".to_owned())]] }),
+                }
+            }
+        }
+        let mut server = Server(0);
+        let mut sql = ReadOnly::new(&mut server);
+        for statement in ["SELECT a", "SELECT denied", "SELECT late"] {
+            let answers = [sql.shared(statement), sql.shared(statement)];
+            assert_eq!(answers[0].is_ok(), answers[1].is_ok(), "{statement}");
+        }
+        assert_eq!(sql.sent, 4, "two of them, and one twice");
+    }
+}

@@ -205,7 +205,8 @@ fn cascades(keys: &[Key]) -> Vec<Value> {
     for key in keys.iter().filter(|key| key.cascades && key.table != key.refers_to) {
         children.entry(&key.refers_to).or_default().insert(&key.table);
     }
-    let is_child = |table: &str| children.values().any(|tables| tables.contains(table));
+    let all: BTreeSet<&str> = children.values().flatten().copied().collect();
+    let is_child = |table: &str| all.contains(table);
     let mut longest: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut open: Vec<Vec<&str>> =
         children.keys().filter(|table| !is_child(table)).map(|table| vec![*table]).collect();
@@ -216,6 +217,10 @@ fn cascades(keys: &[Key]) -> Vec<Value> {
         let known = longest.get(last).map_or(0, Vec::len);
         if chain.len() > known && chain.len() > FAR && is_kept(last) {
             longest.insert(last, chain.clone());
+        }
+        // Longer ones tell no more.
+        if chain.len() >= 12 {
+            continue;
         }
         for child in children.get(last).into_iter().flatten().filter(|child| !chain.contains(*child)) {
             open.push(chain.iter().copied().chain([*child]).collect());
@@ -258,10 +263,7 @@ fn in_clear(context: &Context, sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
 fn tables_named(sql: &mut ReadOnly<'_>, wordings: &[Wording]) -> Read<Vec<Value>> {
     // The server looks at each tablespace for it.
     few_tables(sql)?;
-    let names = match first_of(sql, wordings).1 {
-        Err(SqlError::NotInThisVersion) => return Ok(Vec::new()),
-        other => other.map(|table| table.rows).map_err(|e| e.missing("PROCESS"))?,
-    };
+    let names = first_of(sql, wordings).1.map(|table| table.rows).map_err(|e| e.missing("PROCESS"))?;
     let name = |name: String| {
         let (schema, table) = name.split_once('/')?;
         Some(Value::from(format!("{}.{}", of_file_name(schema), of_file_name(table))))

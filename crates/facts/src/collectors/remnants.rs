@@ -216,12 +216,23 @@ impl At<'_> {
 
     /// Whether the folder above a table's file, or the one above that, belongs to a user that is in no list of users here.
     fn is_of_nobody(&self, path: &str) -> bool {
-        let users =
-            self.source.text_within(&format!("{}/etc/passwd", self.view), 1 << 20).unwrap_or_default();
+        let text = |file: &str| self.source.text_within(&format!("{}/etc/{file}", self.view), 1 << 20);
+        let users = text("passwd").unwrap_or_default();
+        // Users of a directory, as by LDAP, stand in no file.
+        let services = text("nsswitch.conf").unwrap_or_default();
+        let services = services.lines().find_map(|line| line.trim().strip_prefix("passwd:"));
+        let in_files = |service: &str| ["files", "compat", "systemd"].contains(&service);
+        if !services.is_none_or(|services| services.split_whitespace().all(in_files)) {
+            return false;
+        }
         let is_known = |uid: u32| users.lines().any(|line| line.split(':').nth(2) == Some(&uid.to_string()));
-        let above = path.rsplitn(4, '/').last().unwrap_or_default();
-        let owner = self.stat(above).ok().map(|found| found.uid);
-        !users.is_empty() && !above.is_empty() && owner.is_some_and(|uid| !is_known(uid))
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
+        let is_strange = |folder: &&str| {
+            !folder.is_empty()
+                && self.stat(folder).is_ok_and(|found| found.uid >= 1000 && !is_known(found.uid))
+        };
+        !users.is_empty() && [folder, above].iter().any(is_strange)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Files of cron and systemd, and the scripts that they call.
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Seek as _, SeekFrom};
 
 use serde_json::{Value, json};
 
@@ -232,8 +233,16 @@ fn passed_over(source: &Source, debian: bool, folder: &str, name: &str) -> Optio
     if file.mode & 0o022 != 0 {
         return Some("others may write to it");
     }
-    let ends = source.bytes(&path).is_ok_and(|bytes| bytes.last() == Some(&b'\n'));
+    let ends = last_byte(source, &path).is_none_or(|byte| byte == b'\n');
     (debian && !ends).then_some("its last line has no end")
+}
+
+fn last_byte(source: &Source, path: &str) -> Option<u8> {
+    let mut file = source.open_file(path).ok()?;
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1)).ok()?;
+    file.read_exact(&mut last).ok()?;
+    Some(last[0])
 }
 
 /// Scripts of the host's own that the lines of jobs name by their path.

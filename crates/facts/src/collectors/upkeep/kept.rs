@@ -1,7 +1,7 @@
 //! Files of backups: the newest, those that are far too small or that end early, and where they lie.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ const MOST_WEB: usize = 5000;
 
 /// Compressed dumps that are read to their end, in bytes of all together, and the most that one of them may become.
 const LARGEST: u64 = 16 << 20;
-const UNPACKED: u64 = 256 << 20;
+const UNPACKED: u64 = 64 << 20;
 
 /// Ends of the names of dumps, plain and compressed.
 const PLAIN: [&str; 2] = [".sql", ".dump"];
@@ -266,7 +266,10 @@ fn unpacked_is_whole(source: &Source, kept: &Kept) -> Option<bool> {
             Ok(0) => break,
             Ok(length) => length,
             // The archive itself ends early.
-            Err(_) => return is_dump.filter(|is| *is).map(|_| false),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                return is_dump.filter(|is| *is).map(|_| false);
+            }
+            Err(_) => return None,
         };
         unpacked += length as u64;
         if unpacked > UNPACKED {
