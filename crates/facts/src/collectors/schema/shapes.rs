@@ -237,6 +237,7 @@ mod tests {
             auto_increment: false,
             on_update: false,
             generated: false,
+            zero_date: false,
         }
     }
 
