@@ -10,6 +10,7 @@ use crate::bounds::shortened;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::error_log_accounts;
 use crate::collectors::error_log_kinds::{BY_HOUR, KINDS, NO_THREAD, OF_START};
+use crate::collectors::triggers::accounts;
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::readings::Readings;
@@ -102,7 +103,11 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     };
     readings.put("server.error_log.repeated", source.clone(), told);
     let now = OffsetDateTime::now_utc();
-    for (kind, accounts) in error_log_accounts::read(&text, now) {
+    let users = source.starts_with('/').then(|| accounts(sql).ok()).flatten();
+    for (kind, mut accounts) in error_log_accounts::read(&text, now) {
+        if let Some(users) = users.as_ref().filter(|_| kind == "refused") {
+            error_log_accounts::without_strangers(&mut accounts, users);
+        }
         let told = match source.starts_with('/') {
             true => Ok(accounts),
             // There would be too many of them among the lines that are asked for.
