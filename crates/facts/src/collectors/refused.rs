@@ -137,7 +137,12 @@ fn by_name(sql: &mut ReadOnly<'_>, wordings: &[Wording], readings: &Readings, fa
         };
         let found = table.as_ref().map_err(Clone::clone).map(|table| {
             let all = table.rows.iter().map(|row| record(row, keys)).filter(of);
-            all.take(5).collect::<Vec<Value>>()
+            let mut all = all.take(5).collect::<Vec<Value>>();
+            // Where there is one number, the fact's name says it.
+            for entry in all.iter_mut().filter(|_| numbers.len() == 1) {
+                entry.as_object_mut().map(|entry| entry.remove("number"));
+            }
+            all
         });
         readings.put(id, statement, found);
     }

@@ -333,43 +333,16 @@ pub fn makes_backups(line: &str) -> bool {
     Script::of(line).commands.iter().any(is_backup)
 }
 
+/// Programs that look after files of backups and make none.
+#[rustfmt::skip]
+const NOT: [&str; 33] = [
+    "find", "rm", "rmdir", "ls", "du", "df", "mkdir", "chmod", "chown", "chgrp", "chcon", "restorecon", "setfacl", "touch", "stat",
+    "test", "[", "[[", "echo", "printf", "logger", "mail", "mailx", "cd", "mount", "umount", "tmpwatch", "tmpreaper", "logrotate",
+    "grep", "pgrep", "pkill", "killall",
+];
+
 /// Whether a command calls one of the programs, or has a backup among its words and does more than look after its files.
 fn is_backup(command: &Command) -> bool {
-    const NOT: [&str; 33] = [
-        "find",
-        "rm",
-        "rmdir",
-        "ls",
-        "du",
-        "df",
-        "mkdir",
-        "chmod",
-        "chown",
-        "chgrp",
-        "chcon",
-        "restorecon",
-        "setfacl",
-        "touch",
-        "stat",
-        "test",
-        "[",
-        "[[",
-        "echo",
-        "printf",
-        "logger",
-        "mail",
-        "mailx",
-        "cd",
-        "mount",
-        "umount",
-        "tmpwatch",
-        "tmpreaper",
-        "logrotate",
-        "grep",
-        "pgrep",
-        "pkill",
-        "killall",
-    ];
     let words = &command.words;
     // Jobs of Debian that keep copies of the lists of packages and users.
     let of_system = ["dpkg", "/var/backups", "/etc/passwd"];
