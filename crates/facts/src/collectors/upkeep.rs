@@ -1,8 +1,10 @@
 //! Care for the server's data on the host: jobs that make backups, and permissions of the data directory.
 
 mod dumps;
+mod exposed;
 mod jobs;
 mod kept;
+mod makes;
 mod others;
 mod shell;
 mod target;
@@ -279,7 +281,7 @@ fn of_files(source: &Source, found: &Found, jobs: &[Job], now_s: u64, readings: 
         from,
         found.listed(kept::incomplete(source, all, now_s)),
     );
-    readings.put("server.upkeep.backups_exposed", from, found.listed(kept::exposed(source, all)));
+    readings.put("server.upkeep.backups_exposed", from, found.listed(exposed::exposed(source, all)));
 }
 
 /// Folder of the binary logs, and the beginning of their names.
@@ -315,7 +317,7 @@ fn schemas(source: &Source, datadir: &str) -> Read<Vec<String>> {
 
 /// Folders that a job names.
 fn folders(job: &Job) -> Vec<String> {
-    let lines = job.lines().filter(|line| !job.is_called() && jobs::makes_backups(line));
+    let lines = job.lines().filter(|line| !job.is_called() && makes::makes_backups(line));
     let texts =
         job.script.variables.values().chain(job.script.commands.iter().flat_map(|command| &command.words));
     lines.flat_map(folders_of).chain(texts.flat_map(|text| folders_of(text))).collect()
