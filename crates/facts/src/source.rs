@@ -219,6 +219,21 @@ impl Source {
         Ok(names)
     }
 
+    /// At most `most` names in a folder, sorted, and whether these are all: a folder may hold millions.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn list_some(&self, path: &str, most: usize) -> Read<(Vec<String>, bool)> {
+        let mut entries = std::fs::read_dir(self.path(path)).map_err(|e| Missing::of(&e, path))?;
+        let mut names = Vec::new();
+        for entry in entries.by_ref().take(most) {
+            let entry = entry.map_err(|e| Missing::of(&e, path))?;
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+        names.sort_unstable();
+        Ok((names, entries.next().is_none()))
+    }
+
     /// The text of a symbolic link.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! Queries to a server: read-only statements whose results are rows of text.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -30,6 +32,9 @@ impl Table {
         self.rows.get(row)?.get(place)?.as_deref()
     }
 }
+
+/// Rows that several readers look at.
+pub(crate) type Shared = Result<Arc<Vec<Row>>, SqlError>;
 
 /// A connection that returns all rows of a statement.
 pub trait Sql {
@@ -156,6 +161,8 @@ pub struct ReadOnly<'a> {
     renewals: u32,
     /// The number of tables, once it was asked for.
     pub(crate) tables: Option<u64>,
+    /// Answers that several collectors use.
+    shared: BTreeMap<&'static str, Shared>,
     /// Statements that were sent.
     pub sent: u32,
 }
@@ -173,6 +180,7 @@ impl<'a> ReadOnly<'a> {
             lost: None,
             renewals: 0,
             tables: None,
+            shared: BTreeMap::new(),
             sent: 0,
         }
     }
@@ -281,6 +289,26 @@ impl<'a> ReadOnly<'a> {
     /// As [`ReadOnly::table`].
     pub fn rows(&mut self, sql: &str) -> Result<Vec<Row>, SqlError> {
         self.table(sql).map(|table| table.rows)
+    }
+
+    /// The rows of a statement that several collectors need, which is sent once. Where there was no answer in time, the next one
+    /// asks anew.
+    ///
+    /// # Errors
+    /// As [`ReadOnly::table`].
+    pub(crate) fn shared(&mut self, sql: &'static str) -> Shared {
+        if let Some(known) = self.shared.get(sql) {
+            return known.clone();
+        }
+        let answer = self.rows(sql).map(Arc::new);
+        let is_final = match &answer {
+            Ok(_) => true,
+            Err(error) => matches!(error, SqlError::Refused { .. }) && !error.is_late(),
+        };
+        if is_final {
+            self.shared.insert(sql, answer.clone());
+        }
+        answer
     }
 }
 

@@ -7,7 +7,7 @@ use mydyno_model::finding::{Evidence, Finding, FindingRemedy, MissingFact, Remed
 use crate::claim::{Claim, ReadyStep};
 use crate::expr::{Expr, Stop, Value, domain, evaluate};
 use crate::fix::Fragment;
-use crate::plural::numbered;
+use crate::plural::numbered_but;
 use crate::template::{Place, Template};
 
 /// The weight of a severity in the rank.
@@ -114,12 +114,13 @@ pub fn judge(claim: &Claim, facts: &FactSet) -> Finding {
             Some(template) => {
                 let filled = template.fill(facts, &[], Place::Prose);
                 let told = Template::known_sentences(&filled);
+                let filled_names = filled.bracketed;
                 for id in filled.facts {
                     if !evidence_ids.contains(&id) {
                         evidence_ids.push(id);
                     }
                 }
-                told.map(|told| numbered(&told))
+                told.map(|told| numbered_but(&told, &filled_names))
                     .unwrap_or_else(|| format!("This does not hold here: {}.", document.title))
             }
             None => format!("This does not hold here: {}.", document.title),

@@ -10,6 +10,18 @@ const REGULAR: [&str; 28] = [
     "use", "wait", "write",
 ];
 
+/// The same for a text that holds names, as of a file `job(s)`, which stay as they are.
+pub fn numbered_but(text: &str, names: &[String]) -> String {
+    // A character that no server and no file system gives meaning to keeps the brackets apart meanwhile.
+    const APART: &str = "\u{e000}";
+    let mut text = text.to_owned();
+    for name in names {
+        text =
+            text.replace(name.as_str(), &name.replace("(s)", "(\u{e000}s)").replace("(es)", "(\u{e000}es)"));
+    }
+    numbered(&text).replace(APART, "")
+}
+
 /// The text with each `noun(s)` or `noun(es)` in the number of the count before it; one without a count keeps both forms.
 pub fn numbered(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -68,6 +80,12 @@ fn third_person(verb: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_keep_their_brackets() {
+        let names = ["job(s).sql".to_owned()];
+        assert_eq!(numbered_but("1 file(s) are open: job(s).sql", &names), "1 file is open: job(s).sql");
+    }
 
     #[test]
     fn nouns_and_their_verbs_take_the_number_of_their_count() {

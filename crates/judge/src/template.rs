@@ -84,6 +84,8 @@ pub struct Filled {
     pub whole: bool,
     /// Facts that the values come from.
     pub facts: Vec<String>,
+    /// Values with `(s)` or `(es)` in them, which are no endings there.
+    pub bracketed: Vec<String>,
 }
 
 impl Template {
@@ -160,7 +162,7 @@ impl Template {
 
     /// Fills in the values.
     pub fn fill(&self, facts: &FactSet, scope: Scope<'_>, place: Place) -> Filled {
-        let mut filled = Filled { text: String::new(), whole: true, facts: vec![] };
+        let mut filled = Filled { text: String::new(), whole: true, facts: vec![], bracketed: vec![] };
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => filled.text.push_str(text),
@@ -199,7 +201,13 @@ impl Template {
                     });
                     filled.facts.extend(found.facts);
                     match text {
-                        Some(text) => filled.text.push_str(&text),
+                        Some(text) => {
+                            let is_own = matches!(expr, Expr::Call(Call::If, _));
+                            if !is_own && (text.contains("(s)") || text.contains("(es)")) {
+                                filled.bracketed.push(text.clone());
+                            }
+                            filled.text.push_str(&text);
+                        }
                         None => {
                             filled.whole = false;
                             match place {

@@ -8,7 +8,7 @@ use std::path::Path;
 use mydyno_linux::calls::perf::{Attributes, Event, Ring, open};
 
 use crate::error::ProfileError;
-use crate::tracepoint::{Field, PLACES, Tracepoint};
+use crate::tracepoint::{Field, Tracepoint, places};
 
 /// `PERF_TYPE_TRACEPOINT`.
 const TRACEPOINT: u32 = 2;
@@ -21,8 +21,10 @@ const SAMPLE: u32 = 9;
 const FLAGS: u64 = 1 | 1 << 25;
 /// Pages of a ring as powers of two, the largest that is permitted: 1 MiB to 64 KiB, some 10,000 records to 700.
 const RING_POWERS: [u32; 5] = [8, 7, 6, 5, 4];
-/// Records that are kept: a device of a million requests a second fills them in a second.
-const MOST: usize = 2_000_000;
+/// Records that are kept, some 24 MB: those of half a second of a device of a million requests a second.
+const MOST: usize = 600_000;
+/// Pages that the rings of all CPUs take together, where the smallest permits: 32 MiB.
+const MOST_PAGES: usize = 8192;
 
 /// The work of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,11 +134,15 @@ impl BlockTracer {
     /// # Errors
     /// tracefs is not mounted or not open to this account, or the kernel does not permit it.
     pub fn open(cpus: &[u32]) -> Result<Self, ProfileError> {
-        let find = |name| Tracepoint::find(&PLACES, name).ok_or(ProfileError::NoTracepoints);
+        let places = places();
+        let find = |name| Tracepoint::find(&places, name).ok_or(ProfileError::NoTracepoints);
         let (issue, complete) = (find("block/block_rq_issue")?, find("block/block_rq_complete")?);
         let layout = |tracepoint| Layout::of(tracepoint).ok_or(ProfileError::NoTracepoints);
         let (begin, end) = (layout(&issue)?, layout(&complete)?);
-        let cpus = cpus.iter().map(|cpu| Cpu::open(*cpu, issue.id, complete.id)).collect::<Result<_, _>>()?;
+        let cpus = cpus
+            .iter()
+            .map(|cpu| Cpu::open(*cpu, cpus.len(), (issue.id, complete.id)))
+            .collect::<Result<_, _>>()?;
         Ok(Self { cpus, begin, end, moments: Vec::new(), lost: 0 })
     }
 
@@ -171,7 +177,8 @@ impl BlockTracer {
 }
 
 impl Cpu {
-    fn open(cpu: u32, begin: u64, end: u64) -> Result<Self, ProfileError> {
+    /// Opens the tracepoints of one of so many CPUs.
+    fn open(cpu: u32, cpus: usize, (begin, end): (u64, u64)) -> Result<Self, ProfileError> {
         let event = |config| {
             let attributes = Attributes {
                 kind: TRACEPOINT,
@@ -186,7 +193,9 @@ impl Cpu {
         };
         let (begin, end) = (event(begin)?, event(end)?);
         let mut ring = Err(std::io::Error::from(ErrorKind::OutOfMemory));
-        for power in RING_POWERS {
+        let last = RING_POWERS.len() - 1;
+        let fits = |power: &u32| cpus << power <= MOST_PAGES || *power == RING_POWERS[last];
+        for power in RING_POWERS.into_iter().filter(fits) {
             ring = Ring::map(&begin, power);
             if ring.is_ok() {
                 break;

@@ -5,6 +5,13 @@ use std::path::Path;
 /// Where tracefs is mounted: by systemd at the first place, by older systems inside debugfs.
 pub const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
+/// Those of [`PLACES`] that can be looked at without a change: the kernel mounts tracefs inside debugfs when somebody looks there.
+pub fn places() -> Vec<&'static str> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let is_mounted = |place: &&&str| mounts.lines().any(|line| line.split(' ').nth(4) == Some(**place));
+    PLACES[..1].iter().chain(PLACES[1..].iter().filter(is_mounted)).copied().collect()
+}
+
 /// A tracepoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracepoint {

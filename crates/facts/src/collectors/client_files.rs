@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::collectors::exposure::with_password;
 use crate::option_files::LARGEST_FILE;
-use crate::source::Source;
+use crate::source::{Missing, Source};
 
 /// Users that are looked at.
 const MOST_USERS: usize = 500;
@@ -79,7 +79,8 @@ pub(super) fn sockets(source: &Source, files: &[String], server: &str) -> Vec<Va
         }
     }
     // A socket that is there belongs to another server, or is a link to this one's.
-    found.retain(|(_, socket)| socket.starts_with('/') && socket != server && source.stat(socket).is_err());
+    let is_gone = |socket: &str| matches!(source.stat(socket), Err(Missing::Absent(_)));
+    found.retain(|(_, socket)| socket.starts_with('/') && socket != server && is_gone(socket));
     found.dedup();
     found.into_iter().take(LISTED).map(|(file, socket)| json!({"file": file, "socket": socket})).collect()
 }

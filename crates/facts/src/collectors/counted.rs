@@ -5,10 +5,43 @@ use serde_json::Value;
 use crate::collectors::schema::rows::COUNTED;
 use crate::collectors::schema::statistics::STATISTICS;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row};
+use crate::sql::{ReadOnly, Row, SqlError};
 
 const TABLES_COUNTED: &str = "SELECT COUNT(*) FROM mysql.innodb_table_stats WHERE database_name <> 'mysql' AND LEFT(LOWER(table_name), 4) NOT IN ('fts_', '#sql')";
 const FILES_COUNTED: &str = "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')";
+
+/// Tables and views by schema, type, engine and collation. A server without a dictionary opens the file of each for it.
+const KINDS: &str = "SELECT TABLE_SCHEMA, TABLE_TYPE, COALESCE(ENGINE, ''), COALESCE(TABLE_COLLATION, ''), COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') GROUP BY TABLE_SCHEMA, TABLE_TYPE, ENGINE, TABLE_COLLATION LIMIT 50000";
+
+/// Tables of a schema that are alike.
+pub(super) struct Kind {
+    /// Name of the schema.
+    pub schema: String,
+    /// As `BASE TABLE`, `VIEW` or `SEQUENCE`.
+    pub kind: String,
+    /// Empty for a view, and for a table that cannot be opened.
+    pub engine: String,
+    /// Empty for a view.
+    pub collation: String,
+    /// Their number.
+    pub count: u64,
+}
+
+/// The tables of users by their kinds, which the server is asked for once.
+pub(super) fn kinds(sql: &mut ReadOnly<'_>) -> Result<Vec<Kind>, SqlError> {
+    let rows = sql.shared(KINDS)?;
+    let kind = |row: &Row| {
+        let text = |place: usize| row.get(place).cloned().flatten();
+        Some(Kind {
+            schema: text(0)?,
+            kind: text(1)?,
+            engine: text(2)?,
+            collation: text(3)?,
+            count: text(4)?.parse().ok()?,
+        })
+    };
+    Ok(rows.iter().filter_map(kind).collect())
+}
 
 /// That there are no more tables than [`COUNTED`].
 pub(super) fn few_tables(sql: &mut ReadOnly<'_>) -> Read<()> {

@@ -40,10 +40,14 @@ pub(super) fn tables(status: &str) -> Vec<String> {
 pub(super) fn parties(status: &str) -> Vec<Value> {
     let lines: Vec<&str> = section(status).lines().collect();
     let mut found = Vec::new();
+    // Of each transaction the first such line: a statement may hold others.
+    let mut told = false;
     for (at, line) in lines.iter().enumerate() {
-        let Some((_, rest)) = line.split_once(" thread id ").filter(|_| line.contains(", query id ")) else {
-            continue;
-        };
+        told &= !(line.starts_with("*** (") && line.contains("TRANSACTION"));
+        let heading =
+            ["MySQL thread id ", "MariaDB thread id "].iter().find_map(|start| line.strip_prefix(start));
+        let Some(rest) = heading.filter(|rest| !told && rest.contains(", query id ")) else { continue };
+        told = true;
         let words = rest.split_once(", query id ").map_or("", |(_, words)| words);
         let of_statement = lines[at + 1..].iter().take_while(|line| !is_heading(line));
         let mut statement = of_statement.copied().collect::<Vec<&str>>().join(" ");

@@ -1,9 +1,11 @@
 //! Declarations that do not do their work: constraints that are not enforced, numbers that are used up.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::counted::{few_tables, names};
+use crate::collectors::counted::{few_tables, kinds, names};
 use crate::collectors::relations;
 use crate::context::{Context, Depth};
 use crate::mounts;
@@ -11,7 +13,7 @@ use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};
 use crate::table_files::of_file_name;
-use crate::wording::{Wording, first_of, mariadb, mysql};
+use crate::wording::{Wording, first_of, mariadb, mysql, shared_of};
 
 /// Constraints and sequences.
 pub static COLLECTOR: Collector = Collector {
@@ -74,30 +76,13 @@ const NOT_ENFORCED: [Wording; 1] = [(
     &[mysql(80_016..)],
 )];
 
-macro_rules! orphaned {
-    ($keys:literal, $tables:literal) => {
-        concat!(
-            "SELECT f.ID, f.FOR_NAME, f.REF_NAME FROM information_schema.",
-            $keys,
-            " f LEFT JOIN information_schema.",
-            $tables,
-            " t ON t.NAME = f.REF_NAME WHERE t.NAME IS NULL ORDER BY f.ID LIMIT 20"
-        )
-    };
-}
-/// Partitioned tables, which are listed by their partitions, take no part in foreign keys.
-const ORPHANED: [Wording; 2] = [
-    // InnoDB's own tables wait for metadata locks there; these are read from the dictionary. mysql.user is only for those who
-    // see all tables: to others the tables that they may not see would be missing.
-    (
-        "SELECT CONCAT(r.CONSTRAINT_SCHEMA, '/', r.CONSTRAINT_NAME), CONCAT(r.CONSTRAINT_SCHEMA, '/', r.TABLE_NAME), CONCAT(r.UNIQUE_CONSTRAINT_SCHEMA, '/', r.REFERENCED_TABLE_NAME) FROM information_schema.REFERENTIAL_CONSTRAINTS r LEFT JOIN information_schema.TABLES t ON t.TABLE_SCHEMA = r.UNIQUE_CONSTRAINT_SCHEMA AND t.TABLE_NAME = r.REFERENCED_TABLE_NAME WHERE t.TABLE_NAME IS NULL AND EXISTS (SELECT 1 FROM mysql.user) ORDER BY 1 LIMIT 20",
-        &[mysql(80_003..)],
-    ),
-    (
-        orphaned!("INNODB_SYS_FOREIGN", "INNODB_SYS_TABLES"),
-        &[mysql(50_600..).until(80_003), mariadb(100_000..)],
-    ),
-];
+/// InnoDB's own tables wait for metadata locks there; these are read from the dictionary. mysql.user is only for those who see all
+/// tables: to others the tables that they may not see would be missing.
+const ORPHANED: &str = "SELECT CONCAT(r.CONSTRAINT_SCHEMA, '/', r.CONSTRAINT_NAME), CONCAT(r.CONSTRAINT_SCHEMA, '/', r.TABLE_NAME), CONCAT(r.UNIQUE_CONSTRAINT_SCHEMA, '/', r.REFERENCED_TABLE_NAME) FROM information_schema.REFERENTIAL_CONSTRAINTS r LEFT JOIN information_schema.TABLES t ON t.TABLE_SCHEMA = r.UNIQUE_CONSTRAINT_SCHEMA AND t.TABLE_NAME = r.REFERENCED_TABLE_NAME WHERE t.TABLE_NAME IS NULL AND EXISTS (SELECT 1 FROM mysql.user) ORDER BY 1 LIMIT 20";
+const MAY_SEE_ALL: &str = "SELECT 1 FROM mysql.user LIMIT 1";
+
+/// Tables as InnoDB names them; partitioned ones, which are listed by their partitions, take no part in foreign keys.
+const SYS_TABLES: &str = "SELECT NAME FROM information_schema.INNODB_SYS_TABLES LIMIT 100000";
 
 const SEQUENCES: [Wording; 1] = [(
     "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'SEQUENCE' ORDER BY TABLE_SCHEMA, TABLE_NAME LIMIT 50",
@@ -121,10 +106,27 @@ fn orphaned(context: &Context, sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
     if let Err(many) = few_tables(sql) {
         return by_files(context, sql).unwrap_or(Err(many));
     }
-    let (statement, table) = first_of(sql, &ORPHANED);
-    let rows = table.map_err(|e| e.missing("PROCESS, and SELECT on all tables"))?.rows;
+    let refused = |e: SqlError| e.missing("PROCESS, and SELECT on all tables");
+    let (statement, keys) = shared_of(sql, &relations::KEYS);
+    let keys = keys.map_err(refused)?;
     // InnoDB names tables as their files, the dictionary as they are called.
-    let as_files = statement.contains("INNODB_SYS_FOREIGN");
+    let as_files = statement == relations::SYS_KEYS;
+    let rows: Vec<Row> = match (keys.is_empty(), as_files) {
+        (true, true) => Vec::new(),
+        (true, false) => sql.rows(MAY_SEE_ALL).map(|_| Vec::new()).map_err(refused)?,
+        (false, false) => sql.rows(ORPHANED).map_err(refused)?,
+        (false, true) => {
+            let tables = sql.rows(SYS_TABLES).map_err(refused)?.into_iter().flatten().flatten();
+            let tables: BTreeSet<String> = tables.map(|name| name.to_lowercase()).collect();
+            let is_gone = |row: &&Row| {
+                row.get(2).and_then(Option::as_ref).is_some_and(|name| !tables.contains(&name.to_lowercase()))
+            };
+            let mut gone: Vec<Row> = keys.iter().filter(is_gone).cloned().collect();
+            gone.sort();
+            gone.truncate(20);
+            gone
+        }
+    };
     let name = |name: &str| {
         let (schema, table) = name.split_once('/').unwrap_or(("", name));
         match as_files {
@@ -141,7 +143,6 @@ fn orphaned(context: &Context, sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
 
 /// The same by the files of the tables that the keys refer to, for servers with very many tables; `None` where they cannot be looked for.
 fn by_files(context: &Context, sql: &mut ReadOnly<'_>) -> Option<Read<Vec<Value>>> {
-    const KEYS: &str = "SELECT ID, FOR_NAME, REF_NAME FROM information_schema.INNODB_SYS_FOREIGN LIMIT 20000";
     if sql.has_dictionary() {
         return None;
     }
@@ -149,7 +150,7 @@ fn by_files(context: &Context, sql: &mut ReadOnly<'_>) -> Option<Read<Vec<Value>
     let folder = format!("{}{}", mounts::view(&context.source, server).ok()?, context.datadir().ok()?);
     // Without the files of the server's own tables, those of all others would be missing as well.
     context.source.stat(&format!("{folder}/mysql")).ok()?;
-    let rows = match sql.rows(KEYS) {
+    let rows = match sql.shared(relations::SYS_KEYS) {
         Ok(rows) => rows,
         Err(error) => return Some(Err(error.missing("PROCESS"))),
     };
@@ -172,6 +173,9 @@ fn sequences(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
     let refused = |e: SqlError| e.missing("SELECT on the sequences");
     if sql.dialect().is_some_and(|dialect| dialect.is(SEQUENCES[0].1)) {
         few_tables(sql)?;
+        if !kinds(sql).map_err(refused)?.iter().any(|kind| kind.kind == "SEQUENCE") {
+            return Ok(Vec::new());
+        }
     }
     let rows = first_of(sql, &SEQUENCES).1.map_err(refused)?.rows;
     let mut found = Vec::new();
@@ -226,6 +230,7 @@ mod tests {
         impl Sql for Server {
             fn table(&mut self, sql: &str, _: Option<Duration>) -> Result<Table, SqlError> {
                 let rows: &[&[&str]] = match sql {
+                    s if s.contains("GROUP BY TABLE_SCHEMA") => &[&["shop", "SEQUENCE", "InnoDB", "", "1"]],
                     s if s.contains("COUNT(") => &[&["3"]],
                     s if s.contains("'SEQUENCE'") => &[&["shop", "bi`lls"]],
                     s if s.ends_with("FROM `shop`.`bi``lls`") => &[&["1001", "1", "1000", "1", self.0]],

@@ -1,6 +1,6 @@
 //! The server's error log: crashes, corruption, starts that failed, and resources that ran out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Value, json};
 use time::macros::format_description;
@@ -9,6 +9,8 @@ use time::{Date, OffsetDateTime, PrimitiveDateTime, Time};
 use crate::bounds::shortened;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::error_log_accounts;
+use crate::collectors::error_log_kinds::{BY_HOUR, KINDS, NO_THREAD, OF_START};
+use crate::collectors::triggers::accounts;
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::readings::Readings;
@@ -28,7 +30,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.error_log.KIND.count",
             "count",
-            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, event, long_undo, init_connect, logging_off, thread_stack, row_size, thread_pool, messages, tls, certificate_subject, same_uuid",
+            "lines of one kind: crash, recovery, corruption, crashed_table, failed_start, disk_full, open_files, memory, stall, io_error, upgrade, missing_file, replication, plugin, unsafe, file_limit, host_name, event, long_undo, init_connect, logging_off, thread_stack, row_size, thread_pool, messages, tls, certificate_subject, same_uuid; of plugin, upgrade, file_limit, messages and tls those since the server last ended in order",
         ),
         fact(
             "server.error_log.KIND.last_age_s",
@@ -36,6 +38,11 @@ pub static COLLECTOR: Collector = Collector {
             "age of the last of them; the time zone of the log is not known, so it can be wrong by half a day",
         ),
         fact("server.error_log.KIND.last_line", "", "the last of them"),
+        fact(
+            "server.error_log.same_uuid.last_hour",
+            "count",
+            "lines of this kind within the hour before the last of them",
+        ),
         fact(
             "server.error_log.accounts.KIND",
             "",
@@ -56,160 +63,9 @@ const TAIL: u64 = 4 << 20;
 /// Longest line that is kept, in bytes.
 const LONGEST_LINE: usize = 240;
 
-/// A kind of message, and texts of which a line of this kind holds one.
-struct Kind {
-    name: &'static str,
-    texts: &'static [&'static str],
-    /// Whether only lines of level error count.
-    errors_only: bool,
-}
-
-/// A connection for which there is no thread, as by a limit of processes, ends with a text of memory too (MariaDB).
-const NO_THREAD: &str = "Aborted connection";
-
-const KINDS: [Kind; 28] = [
-    Kind { name: "crash", texts: &["got signal ", "got exception 0x"], errors_only: false },
-    Kind { name: "recovery", texts: &["Starting crash recovery"], errors_only: false },
-    Kind {
-        name: "corruption",
-        texts: &["page corruption", "corrupted page", "is corrupt", "checksum mismatch", "corruption in"],
-        errors_only: true,
-    },
-    Kind { name: "crashed_table", texts: &["is marked as crashed"], errors_only: false },
-    Kind { name: "failed_start", texts: &["] Aborting", "[Server] Aborting"], errors_only: false },
-    Kind {
-        name: "disk_full",
-        texts: &[
-            "No space left on device",
-            "Disk is full",
-            "Errcode: 28",
-            "is full'",
-            "' is full",
-            "ran out of space",
-        ],
-        errors_only: false,
-    },
-    Kind { name: "open_files", texts: &["Too many open files", "Errcode: 24"], errors_only: false },
-    Kind {
-        name: "memory",
-        texts: &["Out of memory", "Cannot allocate memory", "Errcode: 12 ", "Out of sort memory"],
-        errors_only: false,
-    },
-    Kind {
-        name: "stall",
-        texts: &[
-            "A long semaphore wait",
-            "Long wait for",
-            "Semaphore wait has lasted",
-            "intended loop took",
-            "Redo log writer is waiting",
-        ],
-        errors_only: false,
-    },
-    Kind {
-        name: "io_error",
-        texts: &[
-            "Operating system error number 5 ",
-            "Input/output error",
-            "Errcode: 5 ",
-            "Read-only file system",
-            "Binary logging not possible",
-        ],
-        errors_only: false,
-    },
-    Kind {
-        name: "upgrade",
-        texts: &[
-            "run mysql_upgrade",
-            "run mariadb-upgrade",
-            "Incorrect definition of table mysql.",
-            "Column count of mysql.",
-            "Missing system table mysql.",
-        ],
-        errors_only: false,
-    },
-    Kind {
-        name: "missing_file",
-        texts: &[
-            "doesn't exist in engine",
-            "Could not find a valid tablespace",
-            "Cannot open datafile for read-only",
-            "is missing or is not accessible",
-        ],
-        errors_only: false,
-    },
-    Kind {
-        name: "replication",
-        texts: &[
-            "Slave SQL",
-            "Replica SQL",
-            "Slave I/O",
-            "Replica I/O",
-            "Slave: ",
-            "Replica: ",
-            "Plugin group_replication reported",
-        ],
-        errors_only: true,
-    },
-    Kind {
-        name: "plugin",
-        texts: &["Couldn't load plugin", "Can't open shared library"],
-        errors_only: false,
-    },
-    Kind { name: "unsafe", texts: &["Unsafe statement written"], errors_only: false },
-    Kind {
-        name: "file_limit",
-        texts: &["Could not increase number of max_open_files", "Changed limits: "],
-        errors_only: false,
-    },
-    Kind { name: "host_name", texts: &["could not be resolved", "Hostname '"], errors_only: false },
-    Kind { name: "event", texts: &["Event Scheduler: ["], errors_only: true },
-    Kind { name: "logging_off", texts: &["Turning logging off for the"], errors_only: false },
-    Kind { name: "init_connect", texts: &["init_connect command failed"], errors_only: false },
-    Kind { name: "thread_stack", texts: &["Thread stack overrun"], errors_only: false },
-    Kind {
-        name: "row_size",
-        texts: &["which is greater than maximum allowed size", "Row size too large"],
-        errors_only: false,
-    },
-    Kind {
-        name: "thread_pool",
-        texts: &["Threadpool could not create additional thread"],
-        errors_only: false,
-    },
-    Kind { name: "messages", texts: &["Error message file '"], errors_only: false },
-    Kind {
-        name: "tls",
-        texts: &[
-            "SSL error: ",
-            "Unable to get private key",
-            "Unable to get certificate",
-            "Failed to set up SSL because",
-            "SSL_CTX_set_default_verify_paths failed",
-        ],
-        errors_only: false,
-    },
-    Kind {
-        name: "certificate_subject",
-        texts: &["X509 subject mismatch", "X.509 subject mismatch"],
-        errors_only: false,
-    },
-    Kind {
-        name: "same_uuid",
-        texts: &[
-            "with the same server_uuid",
-            "with the same UUID",
-            "equal MySQL server UUIDs",
-            "with the same server_id",
-        ],
-        errors_only: false,
-    },
-    Kind { name: "long_undo", texts: &["Difficult to find free blocks"], errors_only: false },
-];
-
 /// MySQL keeps what it read of the log at its start, and what came since, in a ring in memory.
 const TABLE: [Wording; 1] = [(
-    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' OR DATA LIKE '%init_connect command failed%' OR DATA LIKE '%Turning logging off%' OR DATA LIKE '%Thread stack overrun%' OR DATA LIKE '%maximum allowed size%' OR DATA LIKE '%Row size too large%' OR DATA LIKE '%create additional thread%' OR DATA LIKE '%subject mismatch%' OR DATA LIKE '%Failed to set up SSL%' OR DATA LIKE '%SSL error%' OR DATA LIKE '%with the same%' OR DATA LIKE '%Shutdown complete%' OR DATA LIKE '%ready for connections%' ORDER BY LOGGED DESC LIMIT 5000",
+    "SELECT DATE_FORMAT(LOGGED, '%Y-%m-%dT%H:%i:%s'), PRIO, DATA FROM performance_schema.error_log WHERE PRIO = 'Error' OR DATA LIKE '%got signal %' OR DATA LIKE '%Starting crash recovery%' OR DATA LIKE '%Disk is full%' OR DATA LIKE '%intended loop took%' OR DATA LIKE '%log writer is waiting%' OR DATA LIKE '%Unsafe statement%' OR DATA LIKE '%max_open_files%' OR DATA LIKE '%could not be resolved%' OR DATA LIKE '%Difficult to find free blocks%' OR DATA LIKE '%init_connect command failed%' OR DATA LIKE '%Turning logging off%' OR DATA LIKE '%Thread stack overrun%' OR DATA LIKE '%maximum allowed size%' OR DATA LIKE '%Row size too large%' OR DATA LIKE '%create additional thread%' OR DATA LIKE '%mismatch: should be%' OR DATA LIKE '%Failed to set up SSL%' OR DATA LIKE '%SSL error%' OR DATA LIKE '%with the same%' OR DATA LIKE '%Shutdown complete%' OR DATA LIKE '%ready for connections%' ORDER BY LOGGED DESC LIMIT 5000",
     &[mysql(80_022..)],
 )];
 
@@ -247,7 +103,11 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     };
     readings.put("server.error_log.repeated", source.clone(), told);
     let now = OffsetDateTime::now_utc();
-    for (kind, accounts) in error_log_accounts::read(&text, now) {
+    let users = source.starts_with('/').then(|| accounts(sql).ok()).flatten();
+    for (kind, mut accounts) in error_log_accounts::read(&text, now) {
+        if let Some(users) = users.as_ref().filter(|_| kind == "refused") {
+            error_log_accounts::without_strangers(&mut accounts, users);
+        }
         let told = match source.starts_with('/') {
             true => Ok(accounts),
             // There would be too many of them among the lines that are asked for.
@@ -258,6 +118,9 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     for (kind, found) in KINDS.iter().zip(found(&text)) {
         let id = |fact: &str| format!("server.error_log.{}.{fact}", kind.name);
         readings.put(&id("count"), source.clone(), Ok(found.count));
+        if kind.name == BY_HOUR {
+            readings.put(&id("last_hour"), source.clone(), Ok(found.hour.len()));
+        }
         if let Some(line) = found.last {
             readings.put(
                 &id("last_line"),
@@ -320,6 +183,8 @@ struct Found<'a> {
     count: u64,
     last: Option<&'a str>,
     at: Option<PrimitiveDateTime>,
+    /// Times of those within the hour before the last one, of the kind that is judged by it.
+    hour: VecDeque<Option<PrimitiveDateTime>>,
 }
 
 fn found(log: &str) -> [Found<'_>; KINDS.len()] {
@@ -331,7 +196,11 @@ fn found(log: &str) -> [Found<'_>; KINDS.len()] {
         at = instant(line).or(at);
         in_order =
             (in_order || line.contains("Shutdown complete")) && !line.contains("ready for connections");
+        let ends = line.contains("Shutdown complete");
         for (kind, found) in KINDS.iter().zip(&mut found) {
+            if ends && OF_START.contains(&kind.name) {
+                *found = Found::default();
+            }
             let error = !kind.errors_only || line.contains("[ERROR]");
             let of_thread = kind.name == "memory" && line.contains(NO_THREAD);
             let of_order = kind.name == "recovery" && in_order;
@@ -343,7 +212,17 @@ fn found(log: &str) -> [Found<'_>; KINDS.len()] {
                 && !of_none
                 && kind.texts.iter().any(|text| line.contains(text))
             {
-                *found = Found { count: found.count + 1, last: Some(line.trim_end()), at };
+                found.count += 1;
+                (found.last, found.at) = (Some(line.trim_end()), at);
+                if kind.name == BY_HOUR {
+                    found.hour.push_back(at);
+                    let within = |then: &Option<PrimitiveDateTime>| {
+                        then.zip(at).is_none_or(|(then, now)| now - then < time::Duration::HOUR)
+                    };
+                    while found.hour.front().is_some_and(|first| !within(first)) {
+                        found.hour.pop_front();
+                    }
+                }
             }
         }
     }
@@ -449,6 +328,25 @@ Sorry, we probably made a mistake, and this is a bug.
         };
         assert_eq!(recoveries(&[ready, end, recovery, ready]), 0);
         assert_eq!(recoveries(&[ready, recovery, ready, end, recovery, ready, recovery]), 2);
+    }
+
+    #[test]
+    fn what_a_start_told_is_forgotten_with_the_next_and_lines_within_an_hour_are_counted() {
+        let tls = "2026-11-20 10:00:01 0 [ERROR] SSL error: Unable to get certificate\n";
+        let end = "2026-11-20 11:00:00 0 [Note] mariadbd: Shutdown complete\n";
+        let zombie = |time: &str| {
+            format!("2026-11-20 {time} 9 [Note] found a zombie dump thread with the same UUID. Killing\n")
+        };
+        let log =
+            [tls.to_owned(), zombie("10:00:02"), end.to_owned(), zombie("11:00:03"), zombie("11:59:59")]
+                .concat();
+        let of = |name: &str| KINDS.iter().position(|kind| kind.name == name).unwrap();
+        let found = super::found(&log);
+        assert_eq!((found[of("tls")].count, found[of("tls")].last), (0, None));
+        assert_eq!((found[of("same_uuid")].count, found[of("same_uuid")].hour.len()), (3, 2));
+        assert_eq!(super::found(tls)[of("tls")].count, 1);
+        let issuer = "2026-11-20 10:00:01 3 [Note] X.509 issuer mismatch: should be '/CN=a' but is '/CN=b'";
+        assert_eq!(super::found(issuer)[of("certificate_subject")].count, 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Accounts that the error log names: whose logins were refused, and whose connections ended without a goodbye.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime, PrimitiveDateTime};
@@ -60,6 +60,19 @@ fn told(accounts: HashMap<String, Lines>, now: OffsetDateTime) -> Vec<Value> {
     all.into_iter().take(TOLD).map(one).collect()
 }
 
+/// Takes out the names of users that are none and were refused once or twice: somebody may have typed a password in their place.
+pub(super) fn without_strangers(told: &mut [Value], accounts: &BTreeSet<String>) {
+    let user = |account: &str| account.rsplit_once('@').map(|(user, _)| user.to_owned());
+    let known: BTreeSet<String> = accounts.iter().filter_map(|account| user(account)).collect();
+    for entry in told.iter_mut().filter(|entry| entry["count"].as_u64().unwrap_or(0) < 3) {
+        let account = entry["account"].as_str().unwrap_or_default().to_owned();
+        let Some((name, host)) = account.rsplit_once('@') else { continue };
+        if !known.contains(name) {
+            entry["account"] = format!("an unknown user@{host}").into();
+        }
+    }
+}
+
 /// As in `Access denied for user 'app'@'10.0.0.7' (using password: YES)`.
 fn denied_account(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("Access denied for user '")?;
@@ -102,6 +115,14 @@ mod tests {
         );
         assert_eq!(aborted.len(), 1);
         assert_eq!(aborted[0]["account"], "app@10.0.0.7");
+    }
+
+    #[test]
+    fn a_name_that_is_no_user_s_and_was_refused_once_is_not_kept() {
+        let mut told = [("geheim@h", 2), ("root@h", 1), ("scanner@h", 3)]
+            .map(|(account, count)| json!({"account": account, "count": count}));
+        without_strangers(&mut told, &["root@localhost".to_owned()].into());
+        assert_eq!(told.map(|entry| entry["account"].clone()), ["an unknown user@h", "root@h", "scanner@h"]);
     }
 
     #[test]

@@ -130,7 +130,7 @@ const ON: [Wording; 2] = [
         &[mysql(50_500..).until(80_001), mariadb(50_200..)],
     ),
     (
-        "SELECT CONCAT(l.OBJECT_SCHEMA, '.', l.OBJECT_NAME), COALESCE(l.INDEX_NAME, ''), l.LOCK_MODE, COUNT(DISTINCT w.REQUESTING_ENGINE_TRANSACTION_ID) FROM performance_schema.data_lock_waits w JOIN performance_schema.data_locks l ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 5",
+        "SELECT STRAIGHT_JOIN CONCAT(l.OBJECT_SCHEMA, '.', l.OBJECT_NAME), COALESCE(l.INDEX_NAME, ''), l.LOCK_MODE, COUNT(DISTINCT w.REQUESTING_ENGINE_TRANSACTION_ID) FROM performance_schema.data_lock_waits w JOIN performance_schema.data_locks l ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID AND l.ENGINE = w.ENGINE GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 5",
         &[mysql(80_001..)],
     ),
 ];
@@ -228,10 +228,23 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     metadata(sql, readings);
     let probable = sees_all_sessions(sql).map(|()| lock_holders::probable(sql));
     readings.put("server.metadata_locks.probable", LIST, probable);
-    let (asked, tables) = first_of(sql, &ON);
+    // performance_schema tells of no lock where it is off; the transactions that wait are listed all the same.
+    let waits = sql.rows(WAITING).map_err(|e| e.missing("PROCESS"));
+    let number = |place: usize| -> Read<u64> {
+        let rows = waits.as_ref().map_err(Clone::clone)?;
+        rows.first().map_or(Ok(0), |row| number_in(row, place))
+    };
+    let waiting = number(0);
+    let (asked, tables) = match waiting {
+        Ok(0) => (WAITING, Ok(Vec::new())),
+        // The server may make a row of every lock that there is.
+        _ => {
+            let (asked, tables) = first_of(sql, &ON);
+            (asked, tables.map(|table| table.rows.iter().filter_map(on).collect::<Vec<Value>>()))
+        }
+    };
     let tables =
         tables.map_err(|e| e.missing("PROCESS, and SELECT on performance_schema in MySQL 8.0 and later"));
-    let tables = tables.map(|table| table.rows.iter().filter_map(on).collect::<Vec<Value>>());
     readings.put("server.lock_waits.tables", asked, tables);
     let (asked, whole) = first_of(sql, &WHOLE);
     let whole = whole.map_err(|e| e.missing("SELECT on performance_schema"));
@@ -246,15 +259,8 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         table.map_err(|e| e.missing("PROCESS, and SELECT on performance_schema in MySQL 8.0 and later"));
     let all = found.map(|table| table.rows);
     let blockers = all.clone().map(|rows| rows.iter().filter_map(entry).collect::<Vec<Value>>());
-    // performance_schema tells of no lock where it is off; the transactions that wait are listed all the same.
-    let waits = sql.rows(WAITING).map_err(|e| e.missing("PROCESS"));
-    let number = |place: usize| -> Read<u64> {
-        let rows = waits.as_ref().map_err(Clone::clone)?;
-        rows.first().map_or(Ok(0), |row| number_in(row, place))
-    };
     let longest = blockers.as_ref().ok().map(|all| all.iter().filter_map(|one| one["longest_s"].as_u64()));
     let longest = longest.and_then(Iterator::max).unwrap_or(0);
-    let waiting = number(0);
     let untold = blockers.as_ref().is_ok_and(Vec::is_empty) && waiting.as_ref().is_ok_and(|n| *n > 0);
     readings.put("server.lock_waits.longest_s", WAITING, number(1).map(|waited| waited.max(longest)));
     readings.put("server.lock_waits.waiting", WAITING, waiting);

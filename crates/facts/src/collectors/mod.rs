@@ -16,6 +16,7 @@ pub mod declared;
 pub mod device;
 pub mod error_log;
 mod error_log_accounts;
+mod error_log_kinds;
 pub mod exposure;
 pub mod file_system;
 pub mod files;

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::counted::{count, few_tables};
+use crate::collectors::counted::{Kind, count, few_tables, kinds};
 use crate::collectors::passwords;
 use crate::collectors::schema::statistics::statistics;
 use crate::collectors::sessions::listed;
-use crate::collectors::{triggers, views};
+use crate::collectors::{stored_code, triggers, views};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Missing;
@@ -137,8 +137,7 @@ const INIT_CONNECT: &str =
 const AUTOCOMMIT: &str = "SELECT COUNT(*) FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s WHERE s.statements REGEXP 'autocommit:?=(0|off|false)'";
 const CHECKS: &str = "SELECT s.statements REGEXP 'foreign_key_checks:?=(0|off|false)', s.statements REGEXP 'unique_checks:?=(0|off|false)', s.statements REGEXP 'sql_log_bin:?=(0|off|false)', s.statements REGEXP 'sql_mode:?=' FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s";
 /// Times of an event are in the time zone of the event.
-/// Schemas in which most tables have another character set than a table that is made now would get.
-const DEFAULT_DIFFERS: &str = "SELECT s.SCHEMA_NAME, s.DEFAULT_CHARACTER_SET_NAME, COUNT(*), SUM(REPLACE(SUBSTRING_INDEX(t.TABLE_COLLATION, '_', 1), 'utf8mb3', 'utf8') <> REPLACE(s.DEFAULT_CHARACTER_SET_NAME, 'utf8mb3', 'utf8')) AS other FROM information_schema.SCHEMATA s JOIN information_schema.TABLES t ON t.TABLE_SCHEMA = s.SCHEMA_NAME WHERE s.SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema') AND t.TABLE_TYPE = 'BASE TABLE' AND t.TABLE_COLLATION IS NOT NULL GROUP BY s.SCHEMA_NAME, s.DEFAULT_CHARACTER_SET_NAME HAVING other * 2 > COUNT(*) ORDER BY s.SCHEMA_NAME LIMIT 20";
+const DEFAULTS: &str = "SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema') ORDER BY SCHEMA_NAME LIMIT 5000";
 const ENABLED_NAMES: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const LATE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND COALESCE(ENDS, COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())) >= COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW()) AND TIMESTAMPDIFF(SECOND, GREATEST(COALESCE(LAST_EXECUTED, CREATED), COALESCE(STARTS, CREATED), CREATED), COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())) > 2 * INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END AND INTERVAL_VALUE REGEXP '^[0-9]+$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const FREQUENT: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND INTERVAL_FIELD = 'SECOND' AND INTERVAL_VALUE REGEXP '^[0-9]$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
@@ -196,14 +195,13 @@ fn password_checks(context: &Context, readings: &Readings) {
 fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     password_checks(context, readings);
     for (id, statement) in [
-        ("server.routines.of_users", ROUTINES_COUNTED),
-        ("server.routines.without_definer", ROUTINES),
         ("server.init_connect.set", INIT_CONNECT),
         ("server.init_connect.autocommit_off", AUTOCOMMIT),
         ("server.accounts.may_read_files", FILES),
     ] {
         put_count(sql, id, statement, readings);
     }
+    routines(sql, readings);
     checks(sql, readings);
     name_as_password(sql, readings);
     events(sql, readings);
@@ -259,6 +257,23 @@ fn checks(sql: &mut ReadOnly<'_>, readings: &Readings) {
 fn put_count(sql: &mut ReadOnly<'_>, id: &str, statement: &'static str, readings: &Readings) {
     let rows = sql.rows(statement).map_err(|e| e.missing("SELECT on schema mysql, and EVENT"));
     readings.put(id, statement, rows.and_then(|rows| count(&rows)));
+}
+
+/// How many routines there are, and how many without their definer: by those that are read for their texts, unless there are more.
+fn routines(sql: &mut ReadOnly<'_>, readings: &Readings) {
+    const IDS: [&str; 2] = ["server.routines.of_users", "server.routines.without_definer"];
+    match (sql.shared(stored_code::ROUTINES), triggers::accounts(sql)) {
+        (Ok(rows), Ok(accounts)) if rows.len() < stored_code::MOST => {
+            let definer = |row: &&Row| row.get(4).and_then(Option::as_deref).map(triggers::by_host);
+            let gone = rows.iter().filter(|row| definer(row).is_some_and(|name| !accounts.contains(&name)));
+            readings.put(IDS[0], stored_code::ROUTINES, Ok(rows.len()));
+            readings.put(IDS[1], stored_code::ROUTINES, Ok(gone.count()));
+        }
+        _ => {
+            put_count(sql, IDS[0], ROUTINES_COUNTED, readings);
+            put_count(sql, IDS[1], ROUTINES, readings);
+        }
+    }
 }
 
 /// Events. Most servers have none, which one statement tells.
@@ -341,15 +356,33 @@ fn definers(sql: &mut ReadOnly<'_>, mut missing: BTreeSet<String>, readings: &Re
 }
 
 fn default_differs(sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let entry = |row: &Row| {
-        let text = |place: usize| row.get(place)?.as_deref();
-        let tables = text(3)?.split('.').next()?.parse::<u64>().ok()?;
-        Some(json!({"schema": text(0)?, "charset": text(1)?, "tables": tables}))
-    };
-    let found = few_tables(sql)
-        .and_then(|()| sql.rows(DEFAULT_DIFFERS).map_err(|e| e.missing("SELECT on the tables")))
-        .map(|rows| rows.iter().filter_map(entry).collect::<Vec<Value>>());
+    let refused = |e: SqlError| e.missing("SELECT on the tables");
+    let found = few_tables(sql).and_then(|()| {
+        let kinds = kinds(sql).map_err(refused)?;
+        Ok(differing(&kinds, &sql.rows(DEFAULTS).map_err(refused)?))
+    });
     readings.put("schema.default_differs", "information_schema.SCHEMATA, TABLES", found);
+}
+
+/// Schemas in which most tables have another character set than a table that is made now would get.
+fn differing(kinds: &[Kind], defaults: &[Row]) -> Vec<Value> {
+    let same = |charset: &str| if charset == "utf8mb3" { "utf8".to_owned() } else { charset.to_owned() };
+    let mut found = Vec::new();
+    for row in defaults {
+        let [Some(schema), Some(default)] = &row[..] else { continue };
+        let (mut all, mut others) = (0, 0);
+        for kind in kinds.iter().filter(|kind| kind.schema == *schema && kind.kind == "BASE TABLE") {
+            let charset = kind.collation.split('_').next().unwrap_or_default();
+            if !charset.is_empty() {
+                all += kind.count;
+                others += if same(charset) == same(default) { 0 } else { kind.count };
+            }
+        }
+        if others * 2 > all && found.len() < 20 {
+            found.push(json!({"schema": schema, "charset": default, "tables": others}));
+        }
+    }
+    found
 }
 
 fn partitions(sql: &mut ReadOnly<'_>, readings: &Readings) {

@@ -69,30 +69,16 @@ const OF_LIMITS: [Wording; 1] = [(
     "SELECT ERROR_NUMBER, ERROR_NAME, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_global_by_error WHERE ERROR_NUMBER IN (1129, 1153, 1203, 1226, 1436, 1526) AND SUM_ERROR_RAISED > 0 ORDER BY SUM_ERROR_RAISED DESC",
     &[mysql(80_001..)],
 )];
-/// Some servers count a refused login for no account, which says nothing here.
-const DENIED: [Wording; 1] = [(
-    "SELECT CONCAT(USER, '@', HOST), SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_by_account_by_error WHERE ERROR_NUMBER = 1045 AND SUM_ERROR_RAISED >= 5 AND USER IS NOT NULL AND HOST IS NOT NULL ORDER BY SUM_ERROR_RAISED DESC LIMIT 5",
+/// The server makes a row of each of some 5,000 errors for each account, and again for each user. Some servers count a refused
+/// login for no account, which says nothing here.
+const BY_ACCOUNT: [Wording; 1] = [(
+    "SELECT CONCAT(USER, '@', HOST), ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_by_account_by_error WHERE ERROR_NUMBER IN (1045, 1203, 1226) AND SUM_ERROR_RAISED > 0 AND USER IS NOT NULL AND HOST IS NOT NULL ORDER BY SUM_ERROR_RAISED DESC LIMIT 500",
     &[mysql(80_001..)],
 )];
-const LIMITED: [Wording; 1] = [(
-    "SELECT CONCAT(USER, '@', HOST), ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_by_account_by_error WHERE ERROR_NUMBER IN (1203, 1226) AND SUM_ERROR_RAISED > 0 AND USER IS NOT NULL AND HOST IS NOT NULL ORDER BY SUM_ERROR_RAISED DESC LIMIT 5",
+const BY_USER: [Wording; 1] = [(
+    "SELECT USER, ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_by_user_by_error WHERE ERROR_NUMBER IN (1158, 3170) AND SUM_ERROR_RAISED > 0 AND USER IS NOT NULL ORDER BY SUM_ERROR_RAISED DESC LIMIT 500",
     &[mysql(80_001..)],
 )];
-
-macro_rules! by_user {
-    ($number:literal) => {
-        [(
-            concat!(
-                "SELECT USER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_by_user_by_error WHERE ERROR_NUMBER = ",
-                $number,
-                " AND SUM_ERROR_RAISED > 0 AND USER IS NOT NULL ORDER BY SUM_ERROR_RAISED DESC LIMIT 5"
-            ),
-            &[mysql(80_001..)],
-        )]
-    };
-}
-const VANISHED: [Wording; 1] = by_user!("1158");
-const RANGES: [Wording; 1] = by_user!("3170");
 
 /// Time of one statement.
 const LONGEST: Duration = Duration::from_millis(250);
@@ -101,25 +87,65 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     for (id, wordings, keys) in [
         ("server.hosts.blocked", &BLOCKED[..], &["host", "errors"][..]),
         ("server.errors.of_limits", &OF_LIMITS, &["number", "name", "count"]),
-        ("server.errors.denied_accounts", &DENIED, &["account", "count"]),
-        ("server.errors.limited_accounts", &LIMITED, &["account", "number", "count"]),
-        ("server.errors.vanished_users", &VANISHED, &["user", "count"]),
-        ("server.errors.range_users", &RANGES, &["user", "count"]),
     ] {
-        // Those by account or user make a row of each of some 5,000 errors for each of them.
-        sql.at_most(Some(LONGEST));
         let (statement, table) = first_of(sql, wordings);
-        sql.at_most(None);
         let found = table
             .map(|table| table.rows.iter().map(|row| record(row, keys)).collect::<Vec<Value>>())
             .map_err(|e| e.missing("SELECT on performance_schema"));
         readings.put(id, statement, found);
     }
+    let account = ["account", "number", "count"];
+    let user = ["user", "number", "count"];
+    by_name(
+        sql,
+        &BY_ACCOUNT,
+        readings,
+        &[
+            ("server.errors.denied_accounts", &account, &[1045], 5),
+            ("server.errors.limited_accounts", &account, &[1203, 1226], 1),
+        ],
+    );
+    by_name(
+        sql,
+        &BY_USER,
+        readings,
+        &[
+            ("server.errors.vanished_users", &user, &[1158], 1),
+            ("server.errors.range_users", &user, &[3170], 1),
+        ],
+    );
     let (statement, table) = first_of(sql, &INTERRUPTED);
     let most = table
         .map_err(|e| e.missing("SELECT on performance_schema"))
         .and_then(|table| super::counted::count(&table.rows));
     readings.put("server.hosts.interrupted", statement, most);
+}
+
+/// A fact, the keys of its entries, the numbers of its errors, and the least count.
+type ByName<'a> = (&'a str, &'a [&'a str], &'a [u64], u64);
+
+/// Puts facts that one statement tells: the five most frequent of each.
+fn by_name(sql: &mut ReadOnly<'_>, wordings: &[Wording], readings: &Readings, facts: &[ByName<'_>]) {
+    sql.at_most(Some(LONGEST));
+    let (statement, table) = first_of(sql, wordings);
+    sql.at_most(None);
+    let table = table.map_err(|e| e.missing("SELECT on performance_schema"));
+    for (id, keys, numbers, least) in facts {
+        let of = |entry: &Value| {
+            let number = |key: &str| entry[key].as_u64().unwrap_or(0);
+            numbers.contains(&number("number")) && number("count") >= *least
+        };
+        let found = table.as_ref().map_err(Clone::clone).map(|table| {
+            let all = table.rows.iter().map(|row| record(row, keys)).filter(of);
+            let mut all = all.take(5).collect::<Vec<Value>>();
+            // Where there is one number, the fact's name says it.
+            for entry in all.iter_mut().filter(|_| numbers.len() == 1) {
+                entry.as_object_mut().map(|entry| entry.remove("number"));
+            }
+            all
+        });
+        readings.put(id, statement, found);
+    }
 }
 
 /// A row as a record; cells that are numbers become such.
@@ -139,9 +165,7 @@ mod tests {
 
     #[test]
     fn every_statement_only_reads() {
-        for (statement, _) in
-            [BLOCKED, INTERRUPTED, OF_LIMITS, DENIED, LIMITED, VANISHED, RANGES].into_iter().flatten()
-        {
+        for (statement, _) in [BLOCKED, INTERRUPTED, OF_LIMITS, BY_ACCOUNT, BY_USER].into_iter().flatten() {
             assert!(only_reads(statement), "{statement}");
         }
     }

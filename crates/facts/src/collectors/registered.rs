@@ -65,11 +65,6 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "indexes of one column in which InnoDB's statistics know one value in 10,000 rows or more: index, rows; 20 at most",
         ),
-        fact(
-            "server.columns.zero_dates",
-            "",
-            "columns whose default is a date of zeros: schema, table and column; 20 at most",
-        ),
     ],
     run: Run::Server(run),
 };
@@ -162,11 +157,6 @@ const ONE_VALUE: [Wording; 1] = [(
 )];
 
 /// Servers with a dictionary read no file for it.
-const ZERO_DATES: [Wording; 1] = [(
-    "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME, '.', COLUMN_NAME) FROM information_schema.COLUMNS WHERE TRIM(LEADING '''' FROM COLUMN_DEFAULT) LIKE '0000-00-00%' AND DATA_TYPE IN ('date', 'datetime', 'timestamp') AND TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') ORDER BY TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME LIMIT 20",
-    &[mysql(50_500..), mariadb(50_200..)],
-)];
-
 /// Paths of tables within the data directory begin with a dot.
 const OUTSIDE: [Wording; 1] = [(
     "SELECT PATH FROM information_schema.INNODB_DATAFILES WHERE PATH LIKE '/%.ibd' ORDER BY PATH LIMIT 20",
@@ -213,10 +203,6 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let few = if known { few_tables(sql) } else { Ok(()) };
     let outside = few.and_then(|()| list(sql, &OUTSIDE, "PROCESS", &[]).1);
     readings.put("server.tables.outside", OUTSIDE[0].0, outside);
-    let asked = sql.dialect().is_none_or(|dialect| dialect.is(ZERO_DATES[0].1));
-    let few = if asked { few_tables(sql) } else { Ok(()) };
-    let dates = few.and_then(|()| list(sql, &ZERO_DATES, "SELECT on the tables", &[]).1);
-    readings.put("server.columns.zero_dates", ZERO_DATES[0].0, dates);
 }
 
 /// Rows as records of these keys; without keys as names.

@@ -7,27 +7,29 @@ use serde_json::{Value, json};
 
 use crate::collectors::counted::few_tables;
 use crate::collectors::schema::more::is_leftover;
+use crate::collectors::triggers::TRIGGERS;
 use crate::context::Context;
 use crate::readings::Readings;
 use crate::source::Read;
 use crate::sql::{ReadOnly, Row, SqlError, quoted};
 use crate::table_files::of_file_name;
-use crate::wording::{Wording, first_of, mariadb, mysql};
+use crate::wording::{Wording, first_of, mariadb, mysql, shared_of};
 
 /// Foreign keys: key, its table, the table that it refers to, whether rows are deleted with those that they refer to.
-const KEYS: [Wording; 2] = [
+pub(super) const KEYS: [Wording; 2] = [
     (
-        "SELECT CONCAT(CONSTRAINT_SCHEMA, '/', CONSTRAINT_NAME), CONCAT(CONSTRAINT_SCHEMA, '/', TABLE_NAME), CONCAT(UNIQUE_CONSTRAINT_SCHEMA, '/', REFERENCED_TABLE_NAME), DELETE_RULE = 'CASCADE' FROM information_schema.REFERENTIAL_CONSTRAINTS LIMIT 5000",
+        "SELECT CONCAT(CONSTRAINT_SCHEMA, '/', CONSTRAINT_NAME), CONCAT(CONSTRAINT_SCHEMA, '/', TABLE_NAME), CONCAT(UNIQUE_CONSTRAINT_SCHEMA, '/', REFERENCED_TABLE_NAME), DELETE_RULE = 'CASCADE' FROM information_schema.REFERENTIAL_CONSTRAINTS LIMIT 20000",
         &[mysql(80_003..)],
     ),
-    (
-        "SELECT ID, FOR_NAME, REF_NAME, TYPE & 1 FROM information_schema.INNODB_SYS_FOREIGN LIMIT 5000",
-        &[mysql(50_600..).until(80_003), mariadb(100_000..)],
-    ),
+    (SYS_KEYS, &[mysql(50_600..).until(80_003), mariadb(100_000..)]),
 ];
 
-/// Triggers of pt-online-schema-change, whose names it begins so, without those of a change that copies rows at this moment.
-const CHANGES: &str = "SELECT CONCAT(t.TRIGGER_SCHEMA, '.', t.TRIGGER_NAME), CONCAT(t.EVENT_OBJECT_SCHEMA, '.', t.EVENT_OBJECT_TABLE) FROM information_schema.TRIGGERS t WHERE LEFT(t.TRIGGER_NAME, 7) = 'pt_osc_' AND NOT EXISTS (SELECT 1 FROM information_schema.PROCESSLIST p WHERE p.ID <> CONNECTION_ID() AND LOCATE(CONCAT('_', t.EVENT_OBJECT_TABLE, '_new'), p.INFO) > 0) ORDER BY 1 LIMIT 20";
+/// The same of servers without a dictionary, by names as those of files.
+pub(super) const SYS_KEYS: &str =
+    "SELECT ID, FOR_NAME, REF_NAME, TYPE & 1 FROM information_schema.INNODB_SYS_FOREIGN LIMIT 20000";
+
+/// Statements that name a table which pt-online-schema-change makes.
+const COPYING: &str = "SELECT LEFT(INFO, 4000) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND INFO LIKE '%|_new%' ESCAPE '|' LIMIT 500";
 
 /// The optimizer uses a spatial index only where all values are in one system of coordinates.
 const SPATIAL: [Wording; 1] = [(
@@ -86,7 +88,7 @@ pub(super) fn put(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings
     readings.put("schema.keys_on_copies", "InnoDB's dictionary", copies);
     readings.put("schema.cascades", "InnoDB's dictionary", keys.map(|keys| cascades(&keys)));
     let few = if sql.has_dictionary() { Ok(()) } else { few_tables(sql) };
-    let changes = few.and_then(|()| pairs(sql.rows(CHANGES), "TRIGGER and PROCESS", ["trigger", "table"]));
+    let changes = few.and_then(|()| changes_left(sql));
     readings.put("schema.online_changes_left", "information_schema.TRIGGERS", changes);
     // The columns of all tables are looked through for those of a place.
     let spatial = few_tables(sql).and_then(|()| match first_of(sql, &SPATIAL).1 {
@@ -97,6 +99,28 @@ pub(super) fn put(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings
     readings.put("schema.spatial_without_srid", "information_schema.ST_GEOMETRY_COLUMNS", spatial);
     readings.put("schema.in_clear", "InnoDB's tablespaces", in_clear(context, sql));
     readings.put("schema.names_out_of_reach", "InnoDB's dictionary", out_of_reach(context, sql));
+}
+
+/// Triggers of pt-online-schema-change, whose names it begins so, without those of a change that copies rows at this moment.
+fn changes_left(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
+    let refused = |e: SqlError| e.missing("TRIGGER and PROCESS");
+    let all = sql.shared(TRIGGERS).map_err(refused)?;
+    let mut left = Vec::new();
+    for row in all.iter() {
+        let cell = |place: usize| row.get(place).and_then(Option::as_deref).unwrap_or_default();
+        if cell(1).starts_with("pt_osc_") {
+            left.push((format!("{}.{}", cell(0), cell(1)), cell(8).to_owned(), cell(7).to_owned()));
+        }
+    }
+    if left.is_empty() {
+        return Ok(Vec::new());
+    }
+    let statements: Vec<String> =
+        sql.rows(COPYING).map_err(refused)?.into_iter().flatten().flatten().collect();
+    left.retain(|(_, _, table)| !statements.iter().any(|text| text.contains(&format!("_{table}_new"))));
+    left.sort();
+    let entry = |(trigger, schema, table): (String, String, String)| json!({"trigger": trigger, "table": format!("{schema}.{table}")});
+    Ok(left.into_iter().take(20).map(entry).collect())
 }
 
 /// Rows of two cells as records.
@@ -110,9 +134,9 @@ fn pairs(rows: Result<Vec<Row>, SqlError>, privilege: &str, keys: [&str; 2]) -> 
 }
 
 fn keys(sql: &mut ReadOnly<'_>) -> Read<Vec<Key>> {
-    let (statement, table) = first_of(sql, &KEYS);
-    let rows = table.map_err(|e| e.missing("PROCESS, and SELECT on all tables"))?.rows;
-    let as_files = statement.contains("INNODB_SYS_FOREIGN");
+    let (statement, rows) = shared_of(sql, &KEYS);
+    let rows = rows.map_err(|e| e.missing("PROCESS, and SELECT on all tables"))?;
+    let as_files = statement == SYS_KEYS;
     let name = |name: String| {
         let (schema, table) = name.split_once('/').unwrap_or(("", &name));
         match as_files {
@@ -120,13 +144,13 @@ fn keys(sql: &mut ReadOnly<'_>) -> Read<Vec<Key>> {
             false => format!("{schema}.{table}"),
         }
     };
-    let key = |row: Row| {
-        let mut cells = row.into_iter();
+    let key = |row: &Row| {
+        let mut cells = row.iter().cloned();
         let mut next = || cells.next().flatten();
         let (id, table, refers_to) = (name(next()?), name(next()?), name(next()?));
         Some(Key { name: id, table, refers_to, cascades: next().as_deref() == Some("1") })
     };
-    Ok(rows.into_iter().filter_map(key).collect())
+    Ok(rows.iter().filter_map(key).collect())
 }
 
 /// Keys of tables in use that refer to a copy of a table that `is_there`.
@@ -181,7 +205,8 @@ fn cascades(keys: &[Key]) -> Vec<Value> {
     for key in keys.iter().filter(|key| key.cascades && key.table != key.refers_to) {
         children.entry(&key.refers_to).or_default().insert(&key.table);
     }
-    let is_child = |table: &str| children.values().any(|tables| tables.contains(table));
+    let all: BTreeSet<&str> = children.values().flatten().copied().collect();
+    let is_child = |table: &str| all.contains(table);
     let mut longest: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut open: Vec<Vec<&str>> =
         children.keys().filter(|table| !is_child(table)).map(|table| vec![*table]).collect();
@@ -192,6 +217,10 @@ fn cascades(keys: &[Key]) -> Vec<Value> {
         let known = longest.get(last).map_or(0, Vec::len);
         if chain.len() > known && chain.len() > FAR && is_kept(last) {
             longest.insert(last, chain.clone());
+        }
+        // Longer ones tell no more.
+        if chain.len() >= 12 {
+            continue;
         }
         for child in children.get(last).into_iter().flatten().filter(|child| !chain.contains(*child)) {
             open.push(chain.iter().copied().chain([*child]).collect());
@@ -234,10 +263,7 @@ fn in_clear(context: &Context, sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
 fn tables_named(sql: &mut ReadOnly<'_>, wordings: &[Wording]) -> Read<Vec<Value>> {
     // The server looks at each tablespace for it.
     few_tables(sql)?;
-    let names = match first_of(sql, wordings).1 {
-        Err(SqlError::NotInThisVersion) => return Ok(Vec::new()),
-        other => other.map(|table| table.rows).map_err(|e| e.missing("PROCESS"))?,
-    };
+    let names = first_of(sql, wordings).1.map(|table| table.rows).map_err(|e| e.missing("PROCESS"))?;
     let name = |name: String| {
         let (schema, table) = name.split_once('/')?;
         Some(Value::from(format!("{}.{}", of_file_name(schema), of_file_name(table))))

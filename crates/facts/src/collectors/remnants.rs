@@ -29,7 +29,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.binlogs.left",
             "",
-            "binary logs that neither the server's index nor a relay log's has the name of: name (without its number), files, size_bytes; 20 at most",
+            "binary logs that neither the server's index nor a relay log's has the name of, outside the data directory those that nobody wrote for a day: logs (without the number), files, size_bytes; 20 at most",
         ),
         fact(
             "server.files.linked",
@@ -80,7 +80,7 @@ fn run(context: &Context, readings: &Readings) {
         _ => Ok(vec![]),
     };
     readings.put("server.files.exports", "secure_file_priv", exports);
-    readings.put("server.binlogs.left", from.clone(), at.left(context));
+    readings.put("server.binlogs.left", from.clone(), at.left(context, now_s));
     readings.put("server.files.linked", from.clone(), at.linked());
     let elsewhere = Listing::of(context).map(|files| {
         let links = files.links.iter().take(LISTED);
@@ -137,7 +137,7 @@ impl At<'_> {
     }
 
     /// Binary logs by the first bytes of files whose names end in a number.
-    fn left(&self, context: &Context) -> Read<Vec<Value>> {
+    fn left(&self, context: &Context, now_s: u64) -> Read<Vec<Value>> {
         let base = context.variable("log_bin_basename").unwrap_or_default();
         let folder = base.rsplit_once('/').map_or(self.datadir, |(folder, _)| folder);
         let mut folders = vec![self.datadir.to_owned(), folder.to_owned()];
@@ -155,13 +155,19 @@ impl At<'_> {
             let is_used = |stem: &str| {
                 stem == own || (!relay.is_empty() && stem.starts_with(relay)) || stem.contains("relay")
             };
+            // Another server of the host may write its logs there.
+            let apart = folder != self.datadir;
             for (stem, files) in stems.into_iter().filter(|(stem, _)| !is_used(stem)) {
                 let first = format!("{}{folder}/{}", self.view, files[0]);
                 if !self.is_binary_log(&first) {
                     continue;
                 }
-                let bytes = files.iter().filter_map(|name| self.stat(&format!("{folder}/{name}")).ok());
-                let bytes: u64 = bytes.map(|file| file.size_bytes).sum();
+                let all: Vec<_> =
+                    files.iter().filter_map(|name| self.stat(&format!("{folder}/{name}")).ok()).collect();
+                if apart && all.iter().any(|file| file.modified_s + 86_400 > now_s) {
+                    continue;
+                }
+                let bytes: u64 = all.iter().map(|file| file.size_bytes).sum();
                 found.insert(format!("{folder}/{stem}"), (files.len() as u64, bytes));
             }
         }
@@ -210,12 +216,23 @@ impl At<'_> {
 
     /// Whether the folder above a table's file, or the one above that, belongs to a user that is in no list of users here.
     fn is_of_nobody(&self, path: &str) -> bool {
-        let users =
-            self.source.text_within(&format!("{}/etc/passwd", self.view), 1 << 20).unwrap_or_default();
+        let text = |file: &str| self.source.text_within(&format!("{}/etc/{file}", self.view), 1 << 20);
+        let users = text("passwd").unwrap_or_default();
+        // Users of a directory, as by LDAP, stand in no file.
+        let services = text("nsswitch.conf").unwrap_or_default();
+        let services = services.lines().find_map(|line| line.trim().strip_prefix("passwd:"));
+        let in_files = |service: &str| ["files", "compat", "systemd"].contains(&service);
+        if !services.is_none_or(|services| services.split_whitespace().all(in_files)) {
+            return false;
+        }
         let is_known = |uid: u32| users.lines().any(|line| line.split(':').nth(2) == Some(&uid.to_string()));
-        let above = path.rsplitn(4, '/').last().unwrap_or_default();
-        let owner = self.stat(above).ok().map(|found| found.uid);
-        !users.is_empty() && !above.is_empty() && owner.is_some_and(|uid| !is_known(uid))
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
+        let is_strange = |folder: &&str| {
+            !folder.is_empty()
+                && self.stat(folder).is_ok_and(|found| found.uid >= 1000 && !is_known(found.uid))
+        };
+        !users.is_empty() && [folder, above].iter().any(is_strange)
     }
 }
 
@@ -316,6 +333,18 @@ mod tests {
             table_files: std::sync::Arc::default(),
         };
         let expected = json!({"logs": "/data/web01-bin", "files": 2, "size_bytes": 16});
-        assert_eq!(at.left(&context).unwrap(), [expected]);
+        assert_eq!(at.left(&context, 0).unwrap(), [expected]);
+        // Beside the data, what was written within a day may be the log of another server.
+        let variables = [("log_bin_basename".to_owned(), "/logs/binlog".to_owned())];
+        let context = Context { variables: std::sync::Arc::new(variables.into_iter().collect()), ..context };
+        tree.file("logs/other-bin.000001", b"\xfebin....");
+        tree.file("logs/binlog.000001", b"\xfebin....");
+        let of = |now_s: u64| {
+            let all = at.left(&context, now_s).unwrap();
+            all.iter().map(|entry| entry["logs"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let written_s = source.stat("/logs/other-bin.000001").unwrap().modified_s;
+        assert!(!of(written_s + 3600).contains(&"/logs/other-bin".to_owned()));
+        assert!(of(written_s + 86_400).contains(&"/logs/other-bin".to_owned()));
     }
 }

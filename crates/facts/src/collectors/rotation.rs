@@ -135,12 +135,19 @@ fn stanzas(source: &Source) -> Read<Vec<Stanza>> {
     if !source.exists(main) {
         return Err(Missing::Absent("logrotate is not set up on this host".to_owned()));
     }
-    let names = source.list("/etc/logrotate.d").unwrap_or_default();
+    let names = match source.list("/etc/logrotate.d") {
+        Err(Missing::Absent(_)) => Vec::new(),
+        other => other?,
+    };
     let files = names.into_iter().take(MOST_FILES).map(|name| format!("/etc/logrotate.d/{name}"));
     let mut found = Vec::new();
     for file in std::iter::once(main.to_owned()).chain(files) {
-        let text = source.text_within(&file, LARGEST)?;
-        found.extend(of_text(&file, &text));
+        match source.text_within(&file, LARGEST) {
+            Ok(text) => found.extend(of_text(&file, &text)),
+            Err(denied @ Missing::Denied(_)) => return Err(denied),
+            // A folder, or a file of another kind, names no log.
+            Err(_) => {}
+        }
     }
     Ok(found)
 }
@@ -196,13 +203,32 @@ fn matches(glob: &str, path: &str) -> bool {
         && globs.iter().zip(parts).all(|(glob, part)| of_part(glob.as_bytes(), part.as_bytes()))
 }
 
+/// Whether a name matches a part of a glob. One with a choice, as `{a,b}` or `[0-9]`, is taken to match.
 fn of_part(glob: &[u8], text: &[u8]) -> bool {
-    match glob.split_first() {
-        None => text.is_empty(),
-        Some((b'*', rest)) => (0..=text.len()).any(|from| of_part(rest, &text[from..])),
-        Some((b'?', rest)) => !text.is_empty() && of_part(rest, &text[1..]),
-        Some((c, rest)) => text.first() == Some(c) && of_part(rest, &text[1..]),
+    if glob.iter().any(|byte| [b'[', b'{'].contains(byte)) {
+        return true;
     }
+    let (mut at, mut from) = (0, 0);
+    // The last star, and how far it reaches.
+    let mut star: Option<(usize, usize)> = None;
+    while from < text.len() {
+        match glob.get(at) {
+            Some(b'*') => {
+                star = Some((at + 1, from));
+                at += 1;
+            }
+            Some(c) if *c == b'?' || *c == text[from] => {
+                at += 1;
+                from += 1;
+            }
+            _ => {
+                let Some((behind, reach)) = star else { return false };
+                star = Some((behind, reach + 1));
+                (at, from) = (behind, reach + 1);
+            }
+        }
+    }
+    glob[at..].iter().all(|byte| *byte == b'*')
 }
 
 /// A user's number.
@@ -233,6 +259,10 @@ mod tests {
             ("/var/log/mysql.???", "/var/log/mysql.log", true),
             ("/var/log/mysql/*.err", "/var/log/mysql/error.log", false),
             ("/var/lib/*/*.err", "/var/lib/mysql/db1.err", true),
+            ("/var/log/mysql/{error,slow}.log", "/var/log/mysql/slow.log", true),
+            ("/var/log/mysql[0-9]/*.log", "/var/log/mysql2/slow.log", true),
+            ("/l/*a*a*a*a*a*a*a*a*a*b", "/l/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
+            ("/l/*a*b", "/l/xaxb", true),
         ] {
             assert_eq!(matches(glob, path), is, "{glob} {path}");
         }

@@ -160,8 +160,10 @@ pub(super) fn verb_and_table(statement: &str) -> String {
     let name = before.as_ref().and_then(|_| words.find(|word| !is(word, &modifiers))).unwrap_or_default();
     let is_name = |c: &char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '`');
     let name: String = name.chars().take_while(is_name).filter(|c| *c != '`').collect();
+    // Behind the FROM of TRIM or SUBSTRING may stand a number, which is a value.
+    let is_value = !name.chars().any(|c| c.is_alphabetic() || c == '_');
     match before.as_deref() {
-        _ if name.is_empty() => verb,
+        _ if is_value => verb,
         _ if verb == "CALL" => format!("CALL {name}"),
         Some("TABLE" | "TABLES") => format!("{verb} TABLE {name}"),
         Some("ON") if ["INDEX", "TRIGGER"].contains(&kind.as_str()) => format!("{verb} {kind} on {name}"),

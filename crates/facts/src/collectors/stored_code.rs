@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::counted::few_tables;
 use crate::collectors::trigger_code::{alike, counting};
+use crate::collectors::triggers::TRIGGERS;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Read;
@@ -58,11 +59,11 @@ pub static COLLECTOR: Collector = Collector {
 };
 
 /// Texts that are read of each kind, and tables that are looked up.
-const MOST: usize = 500;
+pub(super) const MOST: usize = 500;
 const LOOKED_UP: usize = 200;
 
-const TRIGGERS: &str = "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, ACTION_STATEMENT, '', DEFINER, SQL_MODE, CONCAT(EVENT_MANIPULATION, ' ON ', EVENT_OBJECT_TABLE) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
-const ROUTINES: &str = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_DEFINITION, SECURITY_TYPE, DEFINER, SQL_MODE FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
+/// What all collectors need of routines: MariaDB loads each of them for it.
+pub(super) const ROUTINES: &str = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_DEFINITION, SECURITY_TYPE, DEFINER, SQL_MODE FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
 
 /// A routine or a trigger.
 pub(super) struct Code {
@@ -81,8 +82,8 @@ pub(super) struct Code {
 const ADMINISTRATORS: &str = "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE Super_priv = 'Y' OR Create_user_priv = 'Y' LIMIT 1000";
 
 impl Code {
-    fn of(row: Row) -> Option<Self> {
-        let mut cells = row.into_iter();
+    fn of(row: &Row) -> Option<Self> {
+        let mut cells = row.iter().cloned();
         let (schema, name, text) = (cells.next()??, cells.next()??, cells.next()??);
         let security = cells.next().flatten().unwrap_or_default();
         let definer = cells.next().flatten().unwrap_or_default();
@@ -191,9 +192,9 @@ fn callers(sql: &mut ReadOnly<'_>, routines: &[Value]) -> Read<Vec<Value>> {
     Ok(found.into_iter().take(20).map(Value::from).collect())
 }
 
-fn read(sql: &mut ReadOnly<'_>, statement: &str, privilege: &str) -> Read<Vec<Code>> {
-    let rows = sql.rows(statement).map_err(|e| e.missing(privilege))?;
-    Ok(rows.into_iter().filter_map(Code::of).take(MOST).collect())
+fn read(sql: &mut ReadOnly<'_>, statement: &'static str, privilege: &str) -> Read<Vec<Code>> {
+    let rows = sql.shared(statement).map_err(|e| e.missing(privilege))?;
+    Ok(rows.iter().filter_map(Code::of).take(MOST).collect())
 }
 
 /// Those that name a table that is not there.

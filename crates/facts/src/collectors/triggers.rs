@@ -11,10 +11,11 @@ use crate::collectors::counted::few_tables;
 use crate::context::Context;
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
-use crate::sql::{ReadOnly, Row};
+use crate::sql::{ReadOnly, Row, SqlError};
 use crate::table_files::{Listing, TableFile};
 
-const TRIGGERS: &str = "SELECT o.TRIGGER_SCHEMA, o.TRIGGER_NAME, o.EVENT_OBJECT_TABLE, o.DEFINER FROM information_schema.TRIGGERS o WHERE o.TRIGGER_SCHEMA NOT IN ('mysql', 'sys') AND o.DEFINER NOT IN (SELECT CONCAT(u.User, '@', u.Host) FROM mysql.user u) LIMIT 5000";
+/// What all collectors need of triggers: servers without a dictionary look for them beside each table.
+pub(super) const TRIGGERS: &str = "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, LEFT(ACTION_STATEMENT, 8000), '', DEFINER, SQL_MODE, CONCAT(EVENT_MANIPULATION, ' ON ', EVENT_OBJECT_TABLE), EVENT_OBJECT_TABLE, EVENT_OBJECT_SCHEMA FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys') LIMIT 2000";
 const ACCOUNTS: &str = "SELECT CONCAT(User, '@', Host) FROM mysql.user";
 
 /// Files that are looked at, and the largest one.
@@ -52,14 +53,31 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
 }
 
 fn of_server(sql: &mut ReadOnly<'_>) -> Read<Vec<Trigger>> {
-    let rows = sql.rows(TRIGGERS).map_err(|e| e.missing("SELECT on schema mysql, and TRIGGER"))?;
-    let one = |row: Row| {
-        let mut cells = row.into_iter();
-        let mut next = || cells.next().flatten();
-        let (schema, name, table, definer) = (next()?, next()?, next()?, next()?);
-        Some(Trigger { name: format!("{schema}.{name}"), table: format!("{schema}.{table}"), definer })
+    let refused = |e: SqlError| e.missing("SELECT on schema mysql, and TRIGGER");
+    let accounts = accounts(sql).map_err(refused)?;
+    let rows = sql.shared(TRIGGERS).map_err(refused)?;
+    let one = |row: &Row| {
+        let cell = |place: usize| row.get(place)?.as_deref();
+        let (schema, name, table, definer) = (cell(0)?, cell(1)?, cell(7)?, cell(4)?.to_owned());
+        let is_there = accounts.contains(&by_host(&definer));
+        let (name, table) = (format!("{schema}.{name}"), format!("{schema}.{table}"));
+        (!is_there).then_some(Trigger { name, table, definer })
     };
-    Ok(rows.into_iter().filter_map(one).collect())
+    Ok(rows.iter().filter_map(one).collect())
+}
+
+/// The accounts of the server, as [`by_host`] writes them.
+pub(super) fn accounts(sql: &mut ReadOnly<'_>) -> Result<BTreeSet<String>, SqlError> {
+    let rows = sql.shared(ACCOUNTS)?;
+    Ok(rows.iter().flatten().flatten().map(|name| by_host(name)).collect())
+}
+
+/// An account with its host in lower case, as servers compare hosts.
+pub(super) fn by_host(account: &str) -> String {
+    match account.rsplit_once('@') {
+        Some((user, host)) => format!("{user}@{}", host.to_lowercase()),
+        None => account.to_owned(),
+    }
 }
 
 fn of_files(context: &Context, accounts: &BTreeSet<String>) -> Read<Vec<Trigger>> {

@@ -1,8 +1,10 @@
 //! Care for the server's data on the host: jobs that make backups, and permissions of the data directory.
 
 mod dumps;
+mod exposed;
 mod jobs;
 mod kept;
+mod makes;
 mod others;
 mod shell;
 mod target;
@@ -13,7 +15,7 @@ use serde_json::{Value, json};
 
 use self::dumps::Dump;
 use self::jobs::Job;
-use self::kept::Kept;
+use self::kept::Found;
 use self::others::Places;
 use self::target::Target;
 use crate::collector::{Collector, Cost, Run, fact};
@@ -166,36 +168,48 @@ fn run(context: &Context, readings: &Readings) {
     };
     let backups = names.as_ref().map(|all| running(source, all, &target)).map_err(Clone::clone);
     readings.put("server.upkeep.backups_running", "/proc/*/comm", backups);
-    let (jobs, ignored) = match jobs::all(source) {
+    let (jobs, ignored, unread) = match jobs::all(source) {
         Ok(found) => found,
         Err(missing) => return readings.rest_is("cron and systemd", &missing),
     };
     readings.put("server.upkeep.jobs_ignored", "cron", Ok(ignored));
     let jobs = target::of_this_server(source, jobs, &target);
     let places = Places { datadir: datadir.clone().unwrap_or_default(), binlogs: binlogs(context) };
-    let dumps = of_jobs(source, &jobs, &places, readings);
+    let dumps = of_jobs(source, (&jobs, unread.as_ref()), &places, readings);
     let away = names.map(|all| {
         let names: Vec<String> = all.into_iter().map(|program| program.name).collect();
         others::copies_away(&jobs, &names)
     });
     readings.put("server.upkeep.copies_away", "cron and systemd", away);
+    let no_list = || Missing::Absent("no job dumps schemas by names that can be judged".to_owned());
     let undumped = seen.and_then(|seen| {
-        let all = schemas(source, &seen)?;
-        // Where no list of names is to be judged, none is short.
-        Ok(dumps::undumped(&jobs, &dumps, &all).unwrap_or_default())
+        if dumps.is_empty() {
+            return Err(unread.clone().unwrap_or_else(no_list));
+        }
+        dumps::undumped(&jobs, &dumps, &schemas(source, &seen)?).ok_or_else(no_list)
     });
     readings.put("server.upkeep.schemas_undumped", "cron and systemd", undumped);
     let folders: Vec<String> = jobs.iter().filter(|job| job.makes_backups()).flat_map(folders).collect();
     let all = kept::all(source, &folders, datadir.as_deref().ok());
-    of_files(source, &all, &jobs, readings);
-    let place = mode.and_then(|mode| Ok(kept::place(newest(&all)?, &places.datadir, mode.device)));
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    of_files(source, &all, &jobs, now_s, readings);
+    let place = mode.and_then(|mode| Ok(kept::place(all.newest(now_s)?, &places.datadir, mode.device)));
     readings.put("server.upkeep.backup_place", "folders of backups", place);
 }
 
-/// Facts that the text of jobs tells.
-fn of_jobs<'a>(source: &Source, jobs: &'a [Job], places: &Places, readings: &Readings) -> Vec<Dump<'a>> {
+/// Facts that the text of jobs tells, where an empty list says nothing while a file of a job could not be read.
+fn of_jobs<'a>(
+    source: &Source,
+    (jobs, unread): (&'a [Job], Option<&Missing>),
+    places: &Places,
+    readings: &Readings,
+) -> Vec<Dump<'a>> {
     let put = |id: &str, list: Vec<Value>| {
-        readings.put(&format!("server.upkeep.{id}"), "cron and systemd", Ok(list));
+        let told = match unread {
+            Some(missing) if list.is_empty() => Err(missing.clone()),
+            _ => Ok(list),
+        };
+        readings.put(&format!("server.upkeep.{id}"), "cron and systemd", told);
     };
     let dumps = dumps::of(source, jobs);
     let mut makers: Vec<Value> = Vec::new();
@@ -231,7 +245,14 @@ fn of_jobs<'a>(source: &Source, jobs: &'a [Job], places: &Places, readings: &Rea
         let set = |name: &str| {
             job.script.variables.get(name).is_some_and(|value| !value.is_empty() && !value.contains('$'))
         };
-        job.is_called() && (of_dump || set("MYSQL_PWD"))
+        // Its variables may stand before the command as well.
+        let at_once = || {
+            let words = job.script.commands.iter().flat_map(|command| &command.words);
+            words
+                .filter_map(|word| shell::assignment(word))
+                .any(|(name, value)| name == "MYSQL_PWD" && !value.is_empty() && !value.contains('$'))
+        };
+        of_dump || set("MYSQL_PWD") || at_once()
     };
     let exposed = jobs.iter().filter(secret).filter_map(|job| place.open_to_all(&job.path, 0o004));
     put("scripts_exposed", exposed.take(LISTED).collect());
@@ -239,10 +260,10 @@ fn of_jobs<'a>(source: &Source, jobs: &'a [Job], places: &Places, readings: &Rea
 }
 
 /// Facts that files of backups tell.
-fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
-    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+fn of_files(source: &Source, found: &Found, jobs: &[Job], now_s: u64, readings: &Readings) {
     let from = "folders of backups";
-    let newest = newest(all);
+    let newest = found.newest(now_s);
+    let all = &found.files;
     let age = newest.clone().map(|kept| now_s.saturating_sub(kept.written_s));
     readings.put("server.upkeep.newest_backup_age_s", from, age);
     readings.put("server.upkeep.newest_backup", from, newest.map(|kept| kept.path.as_str()));
@@ -254,13 +275,13 @@ fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
     let interval = by_jobs.or_else(|| kept::interval(all));
     let interval = interval.ok_or_else(|| Missing::Absent("neither jobs nor files tell it".to_owned()));
     readings.put("server.upkeep.backup_interval_s", from, interval);
-    readings.put("server.upkeep.backups_tiny", from, Ok(kept::tiny(all)));
-    readings.put("server.upkeep.backups_incomplete", from, Ok(kept::incomplete(source, all, now_s)));
-    readings.put("server.upkeep.backups_exposed", from, Ok(kept::exposed(source, all)));
-}
-
-fn newest(all: &[Kept]) -> Read<&Kept> {
-    all.last().ok_or_else(|| Missing::Absent("no file of a backup was found on this host".to_owned()))
+    readings.put("server.upkeep.backups_tiny", from, found.listed(kept::tiny(all)));
+    readings.put(
+        "server.upkeep.backups_incomplete",
+        from,
+        found.listed(kept::incomplete(source, all, now_s)),
+    );
+    readings.put("server.upkeep.backups_exposed", from, found.listed(exposed::exposed(source, all)));
 }
 
 /// Folder of the binary logs, and the beginning of their names.
@@ -276,12 +297,17 @@ fn schemas(source: &Source, datadir: &str) -> Read<Vec<String>> {
     const OURS: [&str; 6] =
         ["mysql", "sys", "performance_schema", "information_schema", "test", "lost+found"];
     const ENDS: [&str; 4] = [".ibd", ".frm", ".MYD", ".MAD"];
+    let is_ours = |name: &String| {
+        OURS.contains(&name.as_str()) || name.contains(['.', '#']) || is_leftover_schema(name)
+    };
+    let names: Vec<String> = source.list(datadir)?.into_iter().filter(|name| !is_ours(name)).collect();
+    if names.len() > MOST_FOLDERS {
+        return Err(Missing::Error(format!("there are more than {MOST_FOLDERS} folders of schemas")));
+    }
     let mut found = Vec::new();
-    for name in source.list(datadir)?.into_iter().take(MOST_FOLDERS) {
-        if OURS.contains(&name.as_str()) || name.contains(['.', '#']) || is_leftover_schema(&name) {
-            continue;
-        }
-        let files = source.list(&format!("{datadir}/{name}")).unwrap_or_default();
+    for name in names {
+        // Some of the files are enough: nearly all of them are tables.
+        let files = source.list_some(&format!("{datadir}/{name}"), 100).unwrap_or_default().0;
         if files.iter().any(|file| ENDS.iter().any(|end| file.ends_with(end))) {
             found.push(of_file_name(&name));
         }
@@ -291,7 +317,7 @@ fn schemas(source: &Source, datadir: &str) -> Read<Vec<String>> {
 
 /// Folders that a job names.
 fn folders(job: &Job) -> Vec<String> {
-    let lines = job.lines().filter(|line| !job.is_called() && jobs::makes_backups(line));
+    let lines = job.lines().filter(|line| !job.is_called() && makes::makes_backups(line));
     let texts =
         job.script.variables.values().chain(job.script.commands.iter().flat_map(|command| &command.words));
     lines.flat_map(folders_of).chain(texts.flat_map(|text| folders_of(text))).collect()
@@ -363,7 +389,7 @@ mod tests {
             let mode = if path.contains("daily") { 0o755 } else { 0o644 };
             set_permissions(tree.at(path), Permissions::from_mode(mode)).unwrap();
         }
-        let (jobs, _) = jobs::all(&tree.source()).unwrap();
+        let (jobs, ..) = jobs::all(&tree.source()).unwrap();
         let makers = jobs.iter().filter(|job| job.makes_backups());
         let dumps = dumps::of(&tree.source(), &jobs);
         let torn = dumps.iter().filter(|dump| dump.is_torn()).map(|dump| dump.file.into()).collect();
@@ -406,14 +432,14 @@ mod tests {
         let folders =
             folders_of("0 3 * * * root mysqldump --all-databases | gzip > /srv/dumps/$(date +%F).sql.gz");
         assert!(folders.contains(&"/srv/dumps".to_owned()), "{folders:?}");
-        assert_eq!(kept::all(&source, &folders, None).len(), 2);
+        assert_eq!(kept::all(&source, &folders, None).files.len(), 2);
         tree.file("opt/x.sh", "#!/bin/sh\nDIR=/srv/dumps\nmysqldump shop | gzip > \"$DIR/shop.sql.gz\"\n");
         tree.file("var/spool/cron/root", "0 3 * * * /opt/x.sh\n");
-        let (jobs, _) = jobs::all(&source).unwrap();
+        let (jobs, ..) = jobs::all(&source).unwrap();
         let named: Vec<String> =
             jobs.iter().filter(|job| job.makes_backups()).flat_map(super::folders).collect();
         assert!(named.contains(&"/srv/dumps".to_owned()), "{named:?}");
-        assert!(newest(&[]).is_err());
+        assert!(Found::default().newest(0).is_err());
     }
 
     #[test]

@@ -133,7 +133,7 @@ const RESERVED: [&str; 17] = [
 /// between underscores.
 type Rule = (&'static str, fn(&str, &[&str], &Column<'_>) -> bool);
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     ("schema.inexact_money", |_, parts, column| {
         let binary = is_of(column, &["float", "double"]) && has(parts, &MONEY);
         let text = is_of(column, &["char", "varchar"]) && parts.last().is_some_and(|p| SUMS.contains(p));
@@ -168,6 +168,7 @@ const RULES: [Rule; 9] = [
             && length(column).is_some_and(|length| (12..=25).contains(&length));
         is_of(column, &["char", "varchar"]) && (secret || card || has(parts, &["cvv", "cvc", "cvv2"]))
     }),
+    ("server.columns.zero_dates", |_, _, column| column.zero_date),
     ("schema.reserved_later", |name, _, _| RESERVED.contains(&name)),
     ("schema.addresses_too_short", |_, parts, column| {
         is_of(column, &["char", "varchar"])
@@ -230,6 +231,7 @@ mod tests {
             ("von", "varchar", "varchar(50)", ""),
             ("erstellt_am", "varchar", "varchar(19)", "schema.text_dates"),
             ("valid_until", "timestamp", "timestamp", "schema.timestamps_ahead"),
+            ("never", "date", "date", "server.columns.zero_dates"),
             ("created_at", "timestamp", "timestamp", ""),
             ("created_at", "timestamp", "timestamp on update", "schema.created_overwritten"),
             ("created_or_updated", "timestamp", "timestamp on update", ""),
@@ -269,6 +271,7 @@ mod tests {
                 auto_increment: false,
                 on_update,
                 generated: false,
+                zero_date: name == "never",
             };
             found.column("shop.t", &column);
             let listed: Vec<&str> =

@@ -217,10 +217,7 @@ impl Census {
         if tables.is_empty() {
             return Ok(());
         }
-        let mut columns = by_table(sql.rows(&of(
-            "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA",
-            "COLUMNS",
-        ))?);
+        let mut columns = by_table(sql.rows(&of(column::TOLD, "COLUMNS"))?);
         // The kind of an index, and whether it is disabled, are told by its open table.
         let parts = match self.part {
             Part::Definition if !has_dictionary => {

@@ -11,4 +11,6 @@ pub struct Column<'a> {
     pub on_update: bool,
     /// Whether its value follows from other columns.
     pub generated: bool,
+    /// Whether its default is a date of zeros.
+    pub zero_date: bool,
 }

@@ -258,6 +258,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("schema.compressed", "", "InnoDB tables in the row format COMPRESSED: 20 at most"),
         fact("schema.most_columns", "", "the table with the most columns: table, columns"),
         fact(
+            "server.columns.zero_dates",
+            "",
+            "columns whose default is a date of zeros: schema, table and column; among those that were read, 20 at most",
+        ),
+        fact(
             "schema.filling",
             "",
             "AUTO_INCREMENT columns that have used half of their numbers or more, the fullest first: table, column, type, used",
@@ -438,13 +443,12 @@ fn numbers(sql: &mut ReadOnly<'_>) -> BTreeMap<(String, String), f64> {
 
 /// Tables of users by engine; none where the server refuses or takes too long.
 fn engines(sql: &mut ReadOnly<'_>) -> Option<BTreeMap<String, u64>> {
-    let statement = format!(
-        "SELECT ENGINE, COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN {OURS} GROUP BY ENGINE"
-    );
-    let rows = sql.rows(&statement).ok()?;
-    // A table that cannot be opened has no engine.
-    rows.iter()
-        .filter(|row| !text(row, 0).is_empty())
-        .map(|row| Some((text(row, 0).to_owned(), whole(row, 1).ok()?)))
-        .collect()
+    let mut engines = BTreeMap::new();
+    for kind in counted::kinds(sql).ok()? {
+        // A table that cannot be opened has no engine.
+        if ["BASE TABLE", "SYSTEM VERSIONED"].contains(&kind.kind.as_str()) && !kind.engine.is_empty() {
+            *engines.entry(kind.engine).or_default() += kind.count;
+        }
+    }
+    Some(engines)
 }

@@ -325,6 +325,7 @@ mod tests {
             auto_increment: false,
             on_update: false,
             generated: false,
+            zero_date: false,
         }
     }
 

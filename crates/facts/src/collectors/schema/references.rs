@@ -271,6 +271,7 @@ mod tests {
             auto_increment: false,
             on_update: false,
             generated: false,
+            zero_date: false,
         }
     }
 
@@ -344,6 +345,7 @@ mod tests {
             auto_increment: false,
             on_update: false,
             generated: false,
+            zero_date: false,
         };
         let mut all = References::default();
         all.table("shop", "orders", &[typed("id", "bigint", "bigint(20) unsigned")], &["id"], &[]);

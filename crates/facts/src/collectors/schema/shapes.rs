@@ -154,11 +154,30 @@ pub fn beyond_packet(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
     let statement = format!(
         "SELECT CONCAT(database_name, '.', table_name), ROUND(clustered_index_size * @@innodb_page_size / n_rows), n_rows FROM mysql.innodb_table_stats WHERE database_name NOT IN {OURS} AND n_rows >= 10 AND clustered_index_size * @@innodb_page_size / n_rows > @@GLOBAL.max_allowed_packet / 2 ORDER BY 2 DESC LIMIT 20"
     );
-    let rows = statistics(sql, &statement).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"))?;
-    let entry = |row: &Row| -> Read<Value> {
-        Ok(json!({"table": text(row, 0), "row_bytes": whole(row, 1)?, "rows": whole(row, 2)?}))
-    };
-    rows.iter().map(entry).collect()
+    let found = statistics(sql, &statement).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"))?;
+    let mut kept = Vec::new();
+    for row in &found {
+        let (table, mean, rows) = (text(row, 0), whole(row, 1)?, whole(row, 2)?);
+        // Pages that are free, as in a queue that was emptied, are none of the rows'.
+        let Some((free, packet)) = free_of_long(sql, table) else { continue };
+        let mean = mean.saturating_sub(free / rows.max(1));
+        if mean > packet / 2 {
+            kept.push(json!({"table": table, "row_bytes": mean, "rows": rows}));
+        }
+    }
+    Ok(kept)
+}
+
+/// Bytes that are free in a table's file, and max_allowed_packet; `None` for a table without a column that can hold megabytes.
+fn free_of_long(sql: &mut ReadOnly<'_>, table: &str) -> Option<(u64, u64)> {
+    // Each partition has statistics of its own.
+    let [schema, table] = place(table.split("#P#").next()?.split("#p#").next()?)?;
+    let statement = format!(
+        "SELECT t.DATA_FREE, @@GLOBAL.max_allowed_packet FROM information_schema.TABLES t WHERE t.TABLE_SCHEMA = {schema} AND t.TABLE_NAME = {table} AND EXISTS (SELECT 1 FROM information_schema.COLUMNS c WHERE c.TABLE_SCHEMA = {schema} AND c.TABLE_NAME = {table} AND c.CHARACTER_MAXIMUM_LENGTH > 65535)"
+    );
+    let rows = sql.rows(&statement).ok()?;
+    let row = rows.first()?;
+    Some((whole(row, 0).unwrap_or(0), whole(row, 1).ok()?))
 }
 
 /// The name of a table in a condition on InnoDB's statistics.
@@ -218,6 +237,7 @@ mod tests {
             auto_increment: false,
             on_update: false,
             generated: false,
+            zero_date: false,
         }
     }
 

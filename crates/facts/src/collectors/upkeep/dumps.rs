@@ -39,6 +39,20 @@ pub const MAKERS: [&str; DUMPS.len() + WHOLE.len()] = {
     all
 };
 
+/// Whether a call makes a backup where its program does other things as well.
+pub fn does_it(name: &str, words: &[String]) -> bool {
+    let any = |is: &dyn Fn(&str) -> bool| words.iter().any(|word| is(word));
+    match name {
+        "zfs" => any(&|word| word == "snapshot" || word == "send"),
+        "lvcreate" => any(&|word| word == "--snapshot" || word.starts_with("-s")),
+        "mysqlsh" => any(&|word| word.to_ascii_lowercase().contains("dump")),
+        _ => true,
+    }
+}
+
+/// Calls that are looked at.
+const MOST: usize = 1000;
+
 /// One call of a program that dumps.
 #[derive(Debug)]
 pub struct Dump<'a> {
@@ -55,14 +69,15 @@ pub struct Dump<'a> {
 /// The dumps of all jobs.
 pub fn of<'a>(source: &Source, jobs: &'a [Job]) -> Vec<Dump<'a>> {
     let mut found = Vec::new();
+    let usual = USUAL.map(|path| of_file(source, path)).concat();
     for job in jobs {
-        for (words, command) in job.calls(&DUMPS) {
+        for (words, command) in job.calls(&DUMPS).take(MOST.saturating_sub(found.len())) {
             let words = Command::arguments(words);
             let asks = ["--help", "--version", "-V", "-?"];
             if words.is_empty() || words.iter().any(|word| asks.contains(&word.as_str())) {
                 continue;
             }
-            let options = of_files(source, words);
+            let options = of_files(source, words, &usual);
             let dump =
                 Dump { file: &job.path, words, options, command, text: &job.text, called: job.is_called() };
             found.push(dump);
@@ -71,36 +86,48 @@ pub fn of<'a>(source: &Source, jobs: &'a [Job]) -> Vec<Dump<'a>> {
     found
 }
 
-/// Names of the options that a dump gets by option files.
-fn of_files(source: &Source, words: &[String]) -> Vec<String> {
-    const USUAL: [&str; 6] = [
-        "/etc/my.cnf",
-        "/etc/mysql/my.cnf",
-        "/etc/mysql/conf.d/mysqldump.cnf",
-        "/etc/mysql/conf.d/mysql.cnf",
-        "/root/.my.cnf",
-        "/etc/my.cnf.d/mysql-clients.cnf",
-    ];
-    let named = |word: &String| {
-        let (name, path) = word.split_once('=')?;
-        ["--defaults-file", "--defaults-extra-file"].contains(&name).then(|| path.to_owned())
+/// Files of options that a dump reads where its words do not name others.
+const USUAL: [&str; 6] = [
+    "/etc/my.cnf",
+    "/etc/mysql/my.cnf",
+    "/etc/mysql/conf.d/mysqldump.cnf",
+    "/etc/mysql/conf.d/mysql.cnf",
+    "/root/.my.cnf",
+    "/etc/my.cnf.d/mysql-clients.cnf",
+];
+
+/// Names of the options that a dump gets by option files: those that its words name, and the usual ones unless these say otherwise.
+fn of_files(source: &Source, words: &[String], usual: &[String]) -> Vec<String> {
+    let value = |name: &str| {
+        words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
     };
-    let files = words.iter().filter_map(named).chain(USUAL.map(str::to_owned));
+    let alone = value("--defaults-file");
+    let without = words.first().is_some_and(|word| word == "--no-defaults");
+    let mut found = match alone.is_some() || without {
+        true => Vec::new(),
+        false => usual.to_vec(),
+    };
+    for path in [alone, value("--defaults-extra-file")].into_iter().flatten() {
+        found.extend(of_file(source, &path));
+    }
+    found
+}
+
+/// Names of the options that a file has for dumps.
+fn of_file(source: &Source, path: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for text in files.filter_map(|path| source.text_within(&path, 256 << 10).ok()) {
-        let mut inside = false;
-        for line in text.lines().map(str::trim) {
-            match line.strip_prefix('[') {
-                Some(group) => {
-                    let group = group.trim_end_matches(']');
-                    inside = DUMPS.contains(&group) || ["client", "client-server"].contains(&group);
-                }
-                None if inside && !line.starts_with(['#', ';']) => {
-                    let name = line.split(['=', ' ']).next().unwrap_or_default();
-                    found.push(name.replace('_', "-"));
-                }
-                None => {}
+    let mut inside = false;
+    for line in source.text_within(path, 256 << 10).unwrap_or_default().lines().map(str::trim) {
+        match line.strip_prefix('[') {
+            Some(group) => {
+                let group = group.trim_end_matches(']');
+                inside = DUMPS.contains(&group) || ["client", "client-server"].contains(&group);
             }
+            None if inside && !line.starts_with(['#', ';']) => {
+                let name = line.split(['=', ' ']).next().unwrap_or_default();
+                found.push(name.replace('_', "-"));
+            }
+            None => {}
         }
     }
     found
@@ -248,6 +275,7 @@ mod tests {
     #[test]
     fn a_dump_s_password_and_its_want_of_a_snapshot_are_told_by_its_words() {
         let (_tree, source) = tree(&[
+            ("root/.my.cnf", "[mysqldump]\nuser=x\n"),
             ("etc/good.cnf", "[mysqldump]\nsingle_transaction\n"),
             ("etc/bad.cnf", "[client]\nuser=x\n"),
         ]);

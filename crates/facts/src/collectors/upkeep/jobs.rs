@@ -1,42 +1,36 @@
 //! Files of cron and systemd, and the scripts that they call.
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Seek as _, SeekFrom};
 
 use serde_json::{Value, json};
 
+use super::makes::{is_backup, makes_backups};
 use super::shell::{Command, Script};
 use crate::source::{Missing, Read, Source};
 
 /// Folders of jobs.
-const FOLDERS: [&str; 8] = [
+const FOLDERS: [&str; 10] = [
     "/etc/cron.d",
     "/etc/cron.hourly",
     "/etc/cron.daily",
     "/etc/cron.weekly",
     "/etc/cron.monthly",
+    "/etc/cron.yearly",
     "/var/spool/cron",
     "/var/spool/cron/crontabs",
+    "/var/spool/cron/tabs",
     SYSTEMD,
 ];
 
 /// Folder of the units of systemd that a host has of its own.
 const SYSTEMD: &str = "/etc/systemd/system";
 
-/// Parts of the names of programs that make backups and have no `backup` in their names.
-const PROGRAMS: [&str; 12] = [
-    "mysqldump",
-    "mariadb-dump",
-    "mysqlpump",
-    "mydumper",
-    "mysqlsh",
-    "holland",
-    "zmanda",
-    "borgmatic",
-    "restic",
-    "mysqlhotcopy",
-    "lvcreate",
-    "zfs snapshot",
-];
+/// Folders of the units of packages, of which those with a timer that is switched on are looked at.
+const OF_UNITS: [&str; 2] = ["/usr/lib/systemd/system", "/lib/systemd/system"];
+
+/// Files of jobs that are read at most.
+const MOST_JOBS: usize = 2000;
 
 /// Folders of programs that packages bring: scripts in them are not read.
 const OF_PACKAGES: [&str; 8] =
@@ -65,7 +59,7 @@ pub struct Job {
 
 impl Job {
     fn of(path: &str, job: &str, text: &str, interval_s: Option<u64>) -> Self {
-        let text = match path.starts_with(SYSTEMD) {
+        let text = match is_unit(path) {
             true => of_unit(text),
             false => text.to_owned(),
         };
@@ -92,15 +86,18 @@ impl Job {
     /// Whether it makes backups: a job by what its lines name, a script by the programs that it calls.
     pub fn makes_backups(&self) -> bool {
         match self.is_called() {
-            false => self.lines().any(makes_backups),
-            true => self.script.commands.iter().any(|command| command.call(&super::dumps::MAKERS).is_some()),
+            false => self.script.commands.iter().any(is_backup),
+            true => self.calls(&super::dumps::MAKERS).next().is_some(),
         }
     }
 
     /// Calls of some programs, with their arguments and the command.
     pub fn calls<'a>(&'a self, programs: &'a [&str]) -> impl Iterator<Item = (&'a [String], &'a Command)> {
         let commands = self.script.commands.iter();
-        commands.filter_map(|command| Some((command.call(programs)?.1, command)))
+        commands.filter_map(|command| {
+            let (name, words) = command.call(programs)?;
+            super::dumps::does_it(name, words).then_some((words, command))
+        })
     }
 }
 
@@ -120,9 +117,14 @@ fn of_unit(text: &str) -> String {
     commands.collect::<Vec<_>>().join("\n")
 }
 
+/// Jobs, entries of those that cron passes over, and why some files were not read.
+pub type All = (Vec<Job>, Vec<Value>, Option<Missing>);
+
 /// All jobs and the scripts that they call, and files of jobs that cron passes over though they make backups: file, why.
-pub fn all(source: &Source) -> Read<(Vec<Job>, Vec<Value>)> {
-    let mut files = vec![("/etc".to_owned(), "crontab".to_owned())];
+pub fn all(source: &Source) -> Read<All> {
+    let mut files =
+        vec![("/etc".to_owned(), "crontab".to_owned()), ("/etc".to_owned(), "anacrontab".to_owned())];
+    files.extend(of_timers(source));
     for folder in FOLDERS {
         match source.list(folder) {
             Ok(names) => files.extend(names.into_iter().map(|name| (folder.to_owned(), name))),
@@ -133,14 +135,23 @@ pub fn all(source: &Source) -> Read<(Vec<Job>, Vec<Value>)> {
     let debian = is_debian(source);
     let mut jobs = Vec::new();
     let mut ignored: Vec<(String, String, Value)> = Vec::new();
-    for (folder, name) in files {
+    let mut unread = (files.len() > MOST_JOBS)
+        .then(|| Missing::Error(format!("there are more than {MOST_JOBS} files of jobs")));
+    for (folder, name) in files.into_iter().take(MOST_JOBS) {
         let path = format!("{folder}/{name}");
         // Names that somebody gave to switch the job off.
         let is_off = name.starts_with('.') || [".off", ".disabled"].iter().any(|end| name.ends_with(end));
         if is_off && debian {
             continue;
         }
-        let Ok(text) = source.text_within(&path, LARGEST) else { continue };
+        let text = match source.text_within(&path, LARGEST) {
+            Ok(text) => text,
+            Err(denied @ Missing::Denied(_)) => {
+                unread.get_or_insert(denied);
+                continue;
+            }
+            Err(_) => continue,
+        };
         let job = Job::of(&path, &path, &text, interval(source, &folder, &name, &text));
         match passed_over(source, debian, &folder, &name) {
             Some(why) if job.makes_backups() => {
@@ -154,9 +165,27 @@ pub fn all(source: &Source) -> Read<(Vec<Job>, Vec<Value>)> {
     let stem = |name: &str| name.split(['.', '~']).next().unwrap_or(name).to_owned();
     ignored
         .retain(|(folder, name, _)| !jobs.iter().any(|job| job.path == format!("{folder}/{}", stem(name))));
-    let called = scripts(source, &jobs);
+    let called = scripts(source, &jobs, &mut unread);
     jobs.extend(called);
-    Ok((jobs, ignored.into_iter().take(20).map(|(_, _, entry)| entry).collect()))
+    Ok((jobs, ignored.into_iter().take(20).map(|(_, _, entry)| entry).collect(), unread))
+}
+
+/// Services of packages whose timers are switched on.
+fn of_timers(source: &Source) -> Vec<(String, String)> {
+    let timers = source.list(&format!("{SYSTEMD}/timers.target.wants")).unwrap_or_default();
+    let service = |name: String| {
+        let service = format!("{}.service", name.strip_suffix(".timer")?);
+        let is_there = |folder: &&str| source.stat(&format!("{folder}/{service}")).is_ok();
+        // One in the folder of the host's own stands before it, and is read there.
+        let own = source.stat(&format!("{SYSTEMD}/{service}")).is_ok();
+        let folder = OF_UNITS.iter().find(is_there).filter(|_| !own)?;
+        Some(((*folder).to_owned(), service))
+    };
+    timers.into_iter().filter_map(service).collect()
+}
+
+fn is_unit(path: &str) -> bool {
+    path.starts_with(SYSTEMD) || OF_UNITS.iter().any(|folder| path.starts_with(folder))
 }
 
 fn is_debian(source: &Source) -> bool {
@@ -189,12 +218,20 @@ fn passed_over(source: &Source, debian: bool, folder: &str, name: &str) -> Optio
     if file.mode & 0o022 != 0 {
         return Some("others may write to it");
     }
-    let ends = source.bytes(&path).is_ok_and(|bytes| bytes.last() == Some(&b'\n'));
+    let ends = last_byte(source, &path).is_none_or(|byte| byte == b'\n');
     (debian && !ends).then_some("its last line has no end")
 }
 
+fn last_byte(source: &Source, path: &str) -> Option<u8> {
+    let mut file = source.open_file(path).ok()?;
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1)).ok()?;
+    file.read_exact(&mut last).ok()?;
+    Some(last[0])
+}
+
 /// Scripts of the host's own that the lines of jobs name by their path.
-fn scripts(source: &Source, jobs: &[Job]) -> Vec<Job> {
+fn scripts(source: &Source, jobs: &[Job], unread: &mut Option<Missing>) -> Vec<Job> {
     let mut seen: BTreeSet<String> = jobs.iter().map(|job| job.path.clone()).collect();
     let mut found = Vec::new();
     for job in jobs {
@@ -215,7 +252,14 @@ fn scripts(source: &Source, jobs: &[Job]) -> Vec<Job> {
             if !ours || found.len() >= MOST_SCRIPTS || !seen.insert(path.clone()) {
                 continue;
             }
-            let Ok(text) = source.text_within(&path, LARGEST) else { continue };
+            let text = match source.text_within(&path, LARGEST) {
+                Ok(text) => text,
+                Err(denied @ Missing::Denied(_)) => {
+                    unread.get_or_insert(denied);
+                    continue;
+                }
+                Err(_) => continue,
+            };
             if text.starts_with("#!") || path.ends_with(".sh") {
                 found.push(Job::of(&path, &job.path, &text, job.interval_s));
             }
@@ -237,7 +281,7 @@ fn interval(source: &Source, folder: &str, name: &str, text: &str) -> Option<u64
     if let Some(span) = folder.strip_prefix("/etc/cron.").filter(|span| *span != "d") {
         return of(span);
     }
-    if folder == SYSTEMD {
+    if is_unit(folder) {
         let timer = format!("{folder}/{}.timer", name.strip_suffix(".service")?);
         let text = source.text_within(&timer, LARGEST).ok()?;
         let when = text.lines().find_map(|line| line.trim().strip_prefix("OnCalendar="))?;
@@ -269,18 +313,6 @@ fn interval(source: &Source, folder: &str, name: &str, text: &str) -> Option<u64
     }
 }
 
-/// Whether a line calls one of the programs, or a script with a name of its own, as in /usr/local/bin/db-backup.sh.
-pub fn makes_backups(line: &str) -> bool {
-    // Jobs of Debian that keep copies of the lists of packages and users.
-    let of_system = ["dpkg", "/var/backups", "/etc/passwd"].iter().any(|text| line.contains(text));
-    // MAILTO=backup@example.com sets a variable, and runs nothing.
-    let sets = line.trim().split_once('=').is_some_and(|(name, value)| {
-        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && !value.trim().contains(char::is_whitespace)
-    });
-    !sets && (!of_system && line.contains("backup") || PROGRAMS.iter().any(|program| line.contains(program)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,7 +340,7 @@ mod tests {
             ("opt/x/y.sh", "#!/bin/sh\ntrue\n"),
         ]);
         modes(&tree, &[("etc/cron.d/nightly", 0o644), ("etc/cron.daily/local", 0o755)]);
-        let (jobs, ignored) = all(&source).unwrap();
+        let (jobs, ignored, _) = all(&source).unwrap();
         let paths: Vec<(&str, bool)> =
             jobs.iter().map(|job| (job.path.as_str(), job.makes_backups())).collect();
         assert_eq!(
@@ -325,10 +357,14 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_speaks_of_a_backup_makes_none() {
-        assert!(!makes_backups("MAILTO=backup@example.com"));
-        assert!(makes_backups("0 3 * * * root /usr/local/bin/db-backup.sh"));
-        assert!(makes_backups("MYSQL_PWD=x mysqldump shop"));
+    fn services_of_packages_with_a_timer_that_is_on_are_jobs() {
+        let (tree, source) = tree(&[
+            ("usr/lib/systemd/system/dump.service", "[Service]\nExecStart=/usr/bin/mysqldump -A\n"),
+            ("usr/lib/systemd/system/off.service", "[Service]\nExecStart=/usr/bin/mysqldump -A\n"),
+        ]);
+        tree.file("etc/systemd/system/timers.target.wants/dump.timer", "");
+        let (jobs, _, unread) = all(&source).unwrap();
+        assert_eq!((jobs.len(), jobs[0].makes_backups(), unread), (1, true, None));
     }
 
     #[test]
@@ -347,7 +383,7 @@ mod tests {
             ["db-backup.sh", "fine", "fine.bak", "cut", "was.off"].map(|name| format!("etc/cron.d/{name}"));
         modes(&tree, &plain.each_ref().map(|path| (path.as_str(), 0o644)));
         modes(&tree, &[("etc/cron.d/open", 0o664), ("etc/cron.daily/dump", 0o644)]);
-        let (jobs, ignored) = all(&source).unwrap();
+        let (jobs, ignored, _) = all(&source).unwrap();
         assert_eq!(jobs.len(), 1);
         let told: Vec<(&str, &str)> = ignored
             .iter()

@@ -1,12 +1,11 @@
 //! Files of backups: the newest, those that are far too small or that end early, and where they lie.
 
-use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{ErrorKind, Read as _};
 
 use serde_json::{Value, json};
 
-use crate::collectors::exposure::Place;
-use crate::source::Source;
+use crate::source::{Missing, Read, Source};
 
 /// Folders in which backups usually lie.
 const USUAL: [&str; 10] = [
@@ -25,23 +24,17 @@ const USUAL: [&str; 10] = [
 /// Folders of the data directory in which some keep backups.
 const WITHIN: [&str; 5] = ["backup", "backups", "dump", "dumps", "bak"];
 
-/// Roots of what web servers show.
-const WEB: [&str; 4] = ["/var/www", "/srv/www", "/usr/share/nginx/html", "/usr/share/httpd"];
-
-/// Files of backups that are looked at.
+/// Names that are looked at in each folder with the folders within it.
 const MOST_FILES: usize = 2000;
-
-/// Names below the roots of web servers that are looked at.
-const MOST_WEB: usize = 5000;
 
 /// Compressed dumps that are read to their end, in bytes of all together, and the most that one of them may become.
 const LARGEST: u64 = 16 << 20;
-const UNPACKED: u64 = 256 << 20;
+const UNPACKED: u64 = 64 << 20;
 
 /// Ends of the names of dumps, plain and compressed.
-const PLAIN: [&str; 2] = [".sql", ".dump"];
-const COMPRESSED: [&str; 8] = [".gz", ".zst", ".bz2", ".xz", ".lz4", ".tgz", ".zip", ".7z"];
-const ARCHIVES: [&str; 3] = [".xbstream", ".mbstream", ".tar"];
+pub const PLAIN: [&str; 2] = [".sql", ".dump"];
+pub const COMPRESSED: [&str; 8] = [".gz", ".zst", ".bz2", ".xz", ".lz4", ".tgz", ".zip", ".7z"];
+pub const ARCHIVES: [&str; 3] = [".xbstream", ".mbstream", ".tar"];
 
 /// A file of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,50 +49,100 @@ pub struct Kept {
     pub device: (u32, u32),
 }
 
-/// The files whose names are those of dumps or archives in the usual folders and those that jobs name; folders within a folder are
-/// looked into as well, as each backup of a copying program is one.
-pub fn all(source: &Source, named: &[String], datadir: Option<&str>) -> Vec<Kept> {
-    let mut found: Vec<Kept> = Vec::new();
-    let mut left = MOST_FILES;
-    let mut folders: Vec<(String, bool)> = USUAL.iter().map(|path| ((*path).to_owned(), true)).collect();
-    let within = datadir.iter().flat_map(|datadir| WITHIN.map(|name| format!("{datadir}/{name}")));
-    folders.extend(within.chain(named.iter().cloned()).map(|path| (path, true)));
-    folders.sort();
-    folders.dedup();
-    folders.retain(|(path, _)| Some(path.trim_end_matches('/')) != datadir);
-    while let Some((folder, outer)) = folders.pop() {
-        for name in source.list(&folder).unwrap_or_default() {
-            if left == 0 {
-                break;
-            }
-            left -= 1;
-            let path = format!("{folder}/{name}");
-            let Ok(file) = source.stat(&path) else { continue };
-            let is_folder = file.mode & 0o170_000 == 0o040_000;
-            if is_folder && outer {
-                folders.push((path, false));
-            } else if !is_folder && !of_debian(&path) && is_backup(&name) {
-                let kept =
-                    Kept { path, bytes: file.size_bytes, written_s: file.modified_s, device: file.device };
-                found.push(kept);
-            }
+/// Files of backups.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The oldest first.
+    pub files: Vec<Kept>,
+    /// Why some of the folders were not read to their end.
+    pub unread: Option<Missing>,
+}
+
+impl Found {
+    /// A list that was made of the files; an empty one says nothing where not all of them were seen.
+    pub fn listed(&self, list: Vec<Value>) -> Read<Vec<Value>> {
+        match &self.unread {
+            Some(missing) if list.is_empty() => Err(missing.clone()),
+            _ => Ok(list),
         }
     }
-    found.sort_by(|a, b| (a.written_s, &a.path).cmp(&(b.written_s, &b.path)));
-    found.dedup_by(|a, b| a.path == b.path);
+
+    /// The newest file; one that is older than `fresh_s` may have a newer one where not all were seen.
+    pub fn newest(&self, now_s: u64) -> Read<&Kept> {
+        const FRESH_S: u64 = 36 * 3600;
+        match (self.files.last(), &self.unread) {
+            (Some(kept), None) => Ok(kept),
+            (Some(kept), Some(_)) if kept.written_s + FRESH_S >= now_s => Ok(kept),
+            (_, Some(missing)) => Err(missing.clone()),
+            (None, None) => Err(Missing::Absent("no file of a backup was found on this host".to_owned())),
+        }
+    }
+}
+
+/// The files whose names are those of dumps or archives in the usual folders and those that jobs name; folders within a folder are
+/// looked into as well, as each backup of a copying program is one.
+pub fn all(source: &Source, named: &[String], datadir: Option<&str>) -> Found {
+    let mut found = Found::default();
+    let within = datadir.iter().flat_map(|datadir| WITHIN.map(|name| format!("{datadir}/{name}")));
+    let usual = USUAL.iter().map(|path| (*path).to_owned());
+    let folders: BTreeSet<String> = usual.chain(within).chain(named.iter().cloned()).collect();
+    for folder in folders.iter().filter(|path| Some(path.trim_end_matches('/')) != datadir) {
+        found.look(source, folder);
+    }
+    found.files.sort_by(|a, b| (a.written_s, &a.path).cmp(&(b.written_s, &b.path)));
+    found.files.dedup_by(|a, b| a.path == b.path);
     found
 }
 
-/// Whether a file's name is that of a dump or an archive, and not of what lies beside one.
+impl Found {
+    /// Adds the files of a folder and of those within it.
+    fn look(&mut self, source: &Source, outer: &str) {
+        let mut left = MOST_FILES;
+        let mut folders = vec![outer.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let names = match source.list_some(&folder, left) {
+                Ok((names, true)) => names,
+                Ok((names, false)) => {
+                    let why = format!("only {MOST_FILES} names in {outer} were looked at");
+                    self.unread.get_or_insert(Missing::Error(why));
+                    names
+                }
+                Err(denied @ Missing::Denied(_)) => {
+                    self.unread.get_or_insert(denied);
+                    continue;
+                }
+                Err(_) => continue,
+            };
+            left -= names.len();
+            for name in names {
+                let path = format!("{folder}/{name}");
+                let Ok(file) = source.stat(&path) else { continue };
+                let kind = file.mode & 0o170_000;
+                if kind == 0o040_000 && folder == outer {
+                    folders.push(path);
+                } else if kind == 0o100_000 && !of_debian(&path) && is_backup(&name) {
+                    let (bytes, written_s, device) = (file.size_bytes, file.modified_s, file.device);
+                    self.files.push(Kept { path, bytes, written_s, device });
+                }
+            }
+        }
+    }
+}
+
+/// Whether a file's name is that of a dump or an archive, and not of what lies beside one, as a program or a log.
 fn is_backup(name: &str) -> bool {
     const PARTS: [&str; 8] =
         [".sql", ".xb", ".mb", "dump", "backup", "xtrabackup_", "mariadb_backup_", ".tar"];
-    const BESIDE: [&str; 22] = [
-        ".log", ".err", ".md5", ".sha1", ".sha256", ".sh", ".pid", ".lock", ".conf", ".cnf", ".txt",
-        ".service", ".timer", ".py", ".pl", ".ibd", ".frm", ".MYD", ".MYI", ".MAD", ".MAI", ".cfg",
+    const ENDS: [&str; 20] = [
+        "sql", "dump", "gz", "zst", "bz2", "xz", "lz4", "lzo", "tgz", "zip", "7z", "xbstream", "mbstream",
+        "xb", "mb", "tar", "qp", "enc", "gpg", "age",
     ];
-    let is_log = name.contains(".log.");
-    PARTS.iter().any(|part| name.contains(part)) && !is_log && !BESIDE.iter().any(|end| name.ends_with(end))
+    let is_end = |end: &str| {
+        let is_number = end.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-' || byte == b'_');
+        ENDS.contains(&end) || is_number
+    };
+    let ends = name.rsplit_once('.').is_none_or(|(_, end)| is_end(end));
+    PARTS.iter().any(|part| name.contains(part)) && !name.contains(".log.") && ends
 }
 
 /// Whether a file is one of the lists that Debian keeps in /var/backups.
@@ -196,7 +239,7 @@ const HEADS: [&str; 2] = ["-- MySQL dump", "-- MariaDB dump"];
 const LAST: &str = "-- Dump completed";
 
 /// Whether a dump ends as mysqldump ends it; `None` where it is none, or has no comments.
-fn is_whole(source: &Source, path: &str) -> Option<bool> {
+pub fn is_whole(source: &Source, path: &str) -> Option<bool> {
     let mut head = [0; 512];
     let mut file = source.open_file(path).ok()?;
     let length = file.read(&mut head).ok()?;
@@ -216,7 +259,10 @@ fn unpacked_is_whole(source: &Source, kept: &Kept) -> Option<bool> {
             Ok(0) => break,
             Ok(length) => length,
             // The archive itself ends early.
-            Err(_) => return is_dump.filter(|is| *is).map(|_| false),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                return is_dump.filter(|is| *is).map(|_| false);
+            }
+            Err(_) => return None,
         };
         unpacked += length as u64;
         if unpacked > UNPACKED {
@@ -251,61 +297,10 @@ pub fn place(newest: &Kept, datadir: &str, device: (u32, u32)) -> &'static str {
     }
 }
 
-/// Dumps that every user of the host may read, or that lie where a web server shows them: file, mode, web.
-pub fn exposed(source: &Source, all: &[Kept]) -> Vec<Value> {
-    let place = Place { source, view: "" };
-    let mut found: Vec<Value> = Vec::new();
-    let ends =
-        |path: &str| [&PLAIN[..], &COMPRESSED, &ARCHIVES].concat().iter().any(|end| path.ends_with(end));
-    let of_web = |path: &str| WEB.iter().any(|root| path.starts_with(&format!("{root}/")));
-    let newest = all.iter().rev().find(|kept| ends(&kept.path) && !of_web(&kept.path));
-    if let Some(mut entry) = newest.and_then(|kept| place.open_to_all(&kept.path, 0o004)) {
-        entry["web"] = false.into();
-        found.push(entry);
-    }
-    let mut left = MOST_WEB;
-    let homes = source.list("/home").unwrap_or_default();
-    let homes = homes.into_iter().take(500).map(|name| format!("/home/{name}/public_html"));
-    let mut folders: Vec<(String, u8)> =
-        WEB.map(str::to_owned).into_iter().chain(homes).map(|path| (path, 0)).collect();
-    while let Some((folder, depth)) = folders.pop() {
-        for name in source.list(&folder).unwrap_or_default() {
-            if left == 0 || found.len() >= 20 {
-                return found;
-            }
-            left -= 1;
-            let path = format!("{folder}/{name}");
-            // Folders of programs, which bring their own files of SQL.
-            const PROGRAMS: [&str; 4] = ["node_modules", "vendor", ".git", "wp-includes"];
-            let packed = COMPRESSED.iter().any(|end| name.ends_with(&format!(".sql{end}")));
-            let plain = PLAIN.iter().any(|end| name.ends_with(end));
-            if !packed && !plain {
-                let may_be_folder = depth < 3 && !PROGRAMS.contains(&name.as_str()) && !name.contains('.');
-                let may_be_site = depth < 2 && name.contains('.');
-                let is_folder = || source.stat(&path).is_ok_and(|at| at.mode & 0o170_000 == 0o040_000);
-                if (may_be_folder || may_be_site) && source.link(&path).is_err() && is_folder() {
-                    folders.push((path, depth + 1));
-                }
-                continue;
-            }
-            let is_dump = match packed {
-                true => source.stat(&path).is_ok_and(|at| at.size_bytes > 64 << 10),
-                false => is_whole(source, &path).is_some(),
-            };
-            if is_dump && let Ok(at) = source.stat(&path) {
-                found.push(json!({"file": path, "mode": format!("{:04o}", at.mode & 0o7777), "web": true}));
-            }
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tree::Tree;
-    use std::fs::{Permissions, set_permissions};
-    use std::os::unix::fs::PermissionsExt as _;
 
     fn kept(path: &str, bytes: u64, written_s: u64) -> Kept {
         Kept { path: path.into(), bytes, written_s, device: (8, 1) }
@@ -357,7 +352,7 @@ mod tests {
         tree.file("b/f.sql.gz", &packed(&whole)[..3000]);
         tree.file("b/g.sql.gz", packed(&"y".repeat(5000)));
         let source = tree.source();
-        let all = all(&source, &["/b".to_owned()], None);
+        let all = all(&source, &["/b".to_owned()], None).files;
         assert_eq!(all.len(), 7);
         let told = |some: &[Kept], later: u64| {
             let mut told = incomplete(&source, some, some[0].written_s + later);
@@ -375,48 +370,40 @@ mod tests {
         assert_eq!(place(&newest, "/var/lib/mysql", (8, 1)), "within");
         assert_eq!(place(&newest, "/srv/mysql", (8, 1)), "disk");
         assert_eq!(place(&newest, "/srv/mysql", (8, 2)), "apart");
-        for name in ["backup.log", "x.sql.gz.md5", "backups.ibd", "backup.log.1.gz", "backup.sh"] {
+        for name in [
+            "backup.log",
+            "x.sql.gz.md5",
+            "backups.ibd",
+            "backup.log.1.gz",
+            "backup.sh",
+            "backup.php",
+            "dump.css",
+        ] {
             assert!(!is_backup(name), "{name}");
         }
         assert!(is_backup("shop.sql.gz") && is_backup("xtrabackup_info") && is_backup("full.xbstream"));
         let tree =
             Tree::of(&[("data/backup/x.sql", "x"), ("data/dump.sql", "x"), ("data/shop/backup.sql", "x")]);
         let found = all(&tree.source(), &["/data".to_owned()], Some("/data"));
-        assert_eq!(found.len(), 1);
+        assert_eq!(found.files.len(), 1);
         assert!(of_debian("/var/backups/alternatives.tar.0") && !of_debian("/var/backups/shop.sql"));
     }
 
     #[test]
-    fn dumps_that_a_web_server_shows_or_all_may_read_are_told() {
-        let dump = "-- MariaDB dump 10.19\n-- Dump completed on x\n";
-        let tree = Tree::of(&[
-            ("var/www/html/dumps/campus.sql", dump),
-            ("var/www/html/fixture.sql", "CREATE TABLE x"),
-            ("var/www/html/small.sql.gz", "x"),
-            ("var/www/html/vendor/x.sql", dump),
-            ("srv/b/open.sql", dump),
-        ]);
-        tree.file("home/web/public_html/y.sql.gz", vec![0; (64 << 10) + 1]);
-        for (path, mode) in [("srv", 0o755), ("srv/b", 0o755), ("srv/b/open.sql", 0o644)] {
-            set_permissions(tree.at(path), Permissions::from_mode(mode)).unwrap();
-        }
-        let source = tree.source();
-        let newest = [kept("/srv/b/open.sql", 1, 1)];
-        let of = |entries: &[Value]| {
-            entries
-                .iter()
-                .map(|e| (e["file"].as_str().unwrap().to_owned(), e["web"] == true))
-                .collect::<Vec<_>>()
-        };
-        let mut found = of(&exposed(&source, &newest));
-        found.sort();
-        let expected = [
-            ("/home/web/public_html/y.sql.gz", true),
-            ("/srv/b/open.sql", false),
-            ("/var/www/html/dumps/campus.sql", true),
-        ];
-        assert_eq!(found, expected.map(|(path, web)| (path.to_owned(), web)));
-        set_permissions(tree.at("srv/b"), Permissions::from_mode(0o750)).unwrap();
-        assert_eq!(exposed(&source, &newest).len(), 2);
+    fn each_folder_has_a_share_of_names_and_one_that_is_not_read_to_its_end_is_told() {
+        let mut files: Vec<(String, &str)> =
+            (0..MOST_FILES + 5).map(|n| (format!("srv/uploads/{n:05}"), "")).collect();
+        files.push(("backup/shop.sql".to_owned(), "x"));
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let tree = Tree::of(&files);
+        let found = all(&tree.source(), &["/srv/uploads".to_owned()], None);
+        assert_eq!(found.files.len(), 1);
+        assert!(matches!(found.unread, Some(Missing::Error(_))));
+        assert!(found.listed(vec![]).is_err() && found.listed(vec![json!(1)]).is_ok());
+        let written_s = found.files[0].written_s;
+        assert!(found.newest(written_s + 3600).is_ok());
+        assert!(found.newest(written_s + 9 * 86_400).is_err(), "a newer one may be in the other folder");
+        let whole = all(&tree.source(), &[], None);
+        assert_eq!((whole.unread.is_none(), whole.newest(written_s + 9 * 86_400).is_ok()), (true, true));
     }
 }

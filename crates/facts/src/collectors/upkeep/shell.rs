@@ -1,6 +1,7 @@
 //! Commands of shell scripts and of lines of cron, as far as they are looked at: words without their quotes, variables that the script
 //! sets to plain text, and loops over words.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Mark between the words that a variable of a loop stands for.
@@ -25,14 +26,16 @@ impl Command {
     /// Name and arguments of the first of `programs` that this command calls; not where it only speaks of it, as `echo` does. A
     /// program's name may begin with one of them.
     pub fn call<'a>(&'a self, programs: &[&str]) -> Option<(&'a str, &'a [String])> {
-        const SPEAK: [&str; 24] = [
+        const SPEAK: [&str; 30] = [
             "echo", "printf", "logger", "log", "which", "command", "type", "hash", "test", "[", "[[",
             "pgrep", "pkill", "killall", "ps", "grep", "egrep", "man", "mail", "mailx", "apt", "apt-get",
-            "yum", "case",
+            "yum", "case", "rm", "cp", "ln", "ls", "chmod", "chown",
         ];
         for (place, word) in self.words.iter().enumerate() {
             let name = word.rsplit('/').next().unwrap_or(word);
-            if SPEAK.contains(&name) {
+            if SPEAK.contains(&name)
+                && is_program(word, place.checked_sub(1).map(|before| &*self.words[before]))
+            {
                 return None;
             }
             if programs.contains(&name) {
@@ -52,8 +55,18 @@ impl Command {
     }
 }
 
-/// Longest word that variables make: a script may double a variable again and again.
+/// Whether a word stands where a program may: a path in a folder of programs or none, and not the name of what a wrapper is to work on,
+/// as a container, a host or the file of a lock.
+fn is_program(word: &str, before: Option<&str>) -> bool {
+    const OF_WRAPPERS: [&str; 8] = ["exec", "ssh", "flock", "run", "-u", "-U", "-w", "-h"];
+    let folder = word.rsplit_once('/').map(|(folder, _)| folder);
+    folder.is_none_or(|folder| folder.ends_with("bin"))
+        && !before.is_some_and(|word| OF_WRAPPERS.contains(&word))
+}
+
+/// Longest word that variables make, and the most that they add to a script: one may double a variable again and again.
 const LONGEST_WORD: usize = 4096;
+const MOST_ADDED: usize = 4 << 20;
 
 /// The commands of a script, with the variables that it set.
 #[derive(Debug, Default)]
@@ -62,13 +75,15 @@ pub struct Script {
     pub commands: Vec<Command>,
     /// Variables that were set to plain text, and those of loops with their words joined by [`OR`].
     pub variables: BTreeMap<String, String>,
+    /// Bytes that variables added.
+    added: Cell<usize>,
 }
 
 impl Script {
     /// Reads a text.
     pub fn of(text: &str) -> Self {
         let mut script = Self::default();
-        script.add(&text.replace("\\\n", " "), 0);
+        script.add(&without_documents(&text.replace("\\\n", " ")), 0);
         script
     }
 
@@ -137,12 +152,17 @@ impl Script {
             text.push_str(before);
             let (name, left) = variable(after);
             let value = self.variables.get(name).filter(|_| !name.is_empty());
-            let fits = |value: &&String| text.len() + value.len() <= LONGEST_WORD;
+            let fits = |value: &&String| {
+                text.len() + value.len() <= LONGEST_WORD && self.added.get() + value.len() <= MOST_ADDED
+            };
             match value
                 .filter(|value| !value.contains(OR) || (before.is_empty() && left.is_empty()))
                 .filter(fits)
             {
-                Some(value) => text.push_str(value),
+                Some(value) => {
+                    self.added.set(self.added.get() + value.len());
+                    text.push_str(value);
+                }
                 None => {
                     text.push('$');
                     text.push_str(&after[..after.len() - left.len()]);
@@ -153,6 +173,29 @@ impl Script {
         text.push_str(rest);
         text
     }
+}
+
+/// A script without the texts that it gives to programs (`<<END` up to a line `END`), unless a shell reads them.
+fn without_documents(text: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        kept.push(line);
+        let Some((before, after)) = line.split_once("<<").filter(|(_, after)| !after.starts_with('<')) else {
+            continue;
+        };
+        let shell = before.split_whitespace().any(|word| {
+            ["sh", "bash", "dash", "ssh", "su", "sudo"].contains(&word.rsplit('/').next().unwrap_or(word))
+        });
+        let word = after.trim_start_matches('-').trim_start();
+        let end = word.split([' ', ';', '|', '>', ')']).next().unwrap_or("").trim_matches(['\'', '"', '\\']);
+        let is_name = end.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !end.is_empty();
+        // Without its end it is something else, as a number that is shifted.
+        if is_name && !shell && lines.clone().any(|line| line.trim() == end) {
+            lines.by_ref().find(|line| line.trim() == end);
+        }
+    }
+    kept.join("\n")
 }
 
 /// The name of a variable behind `$`, and what follows it.
@@ -309,14 +352,28 @@ mod tests {
             "OUT=$(mysqldump shop)",
             "if ! /usr/bin/mysqldump shop; then",
             "D=/usr/bin/mysqldump\n$D shop",
+            "docker exec test mysqldump -A",
+            "flock /run/lock/mail mysqldump -A",
+            "ssh mail mysqldump -A",
+            "cat <<END > /x\nit doesn't matter\nEND\nmysqldump shop",
+            "ssh db2 <<END\nmysqldump shop\nEND",
         ] {
             assert!(found(text), "{text}");
         }
-        for text in
-            ["echo mysqldump failed", "D=/usr/bin/mysqldump", "[ -x /usr/bin/mysqldump ]", "# mysqldump x"]
-        {
+        for text in [
+            "echo mysqldump failed",
+            "D=/usr/bin/mysqldump",
+            "[ -x /usr/bin/mysqldump ]",
+            "# mysqldump x",
+            "rm -f /usr/bin/mysqldump",
+            "cat <<END\nmysqldump shop\nEND",
+        ] {
             assert!(!found(text), "{text}");
         }
+        let doubled = format!("A=xxxxxxxx\n{}echo $A $A", "A=$A$A\n".repeat(60));
+        let script = Script::of(&format!("{doubled}{}", " $A".repeat(20_000)));
+        let bytes: usize = script.commands.iter().flat_map(|c| &c.words).map(String::len).sum();
+        assert!(bytes < MOST_ADDED + (1 << 20), "{bytes}");
         assert!(Script::of("a $(b").commands.len() <= 2 && Script::of("`").commands.len() <= 1);
     }
 }

@@ -139,7 +139,7 @@ mod tests {
         files.push(("var/spool/cron/b", "0 4 * * * /opt/only-b.sh\n"));
         files.push(("opt/only-b.sh", "#!/bin/sh\nmysqldump -S /run/b.sock crm > /srv/backup-b.sql\n"));
         let (_tree, source) = tree(&files);
-        let (all, _) = jobs::all(&source).unwrap();
+        let (all, ..) = jobs::all(&source).unwrap();
         let target = Target { socket: Some("/run/a.sock".to_owned()), port: Some("3306".to_owned()) };
         let kept = of_this_server(&source, all, &target);
         let paths: Vec<&str> = kept.iter().map(|job| job.path.as_str()).collect();

@@ -13,6 +13,7 @@ pub struct Column {
     pub auto_increment: bool,
     pub on_update: bool,
     pub generated: bool,
+    pub zero_date: bool,
 }
 
 impl Column {
@@ -34,9 +35,15 @@ impl Column {
             auto_increment: self.auto_increment,
             on_update: self.on_update,
             generated: self.generated,
+            zero_date: self.zero_date,
         }
     }
 }
+
+/// What a column of a table is read by, behind the table's name.
+pub const TOLD: &str = "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, CONCAT(EXTRA, IF(DATA_TYPE IN ('date', 'datetime', 'timestamp') AND TRIM(LEADING '''' FROM COLUMN_DEFAULT) LIKE '0000-00-00%', ' a date of zeros', ''))";
+/// What that adds to a column whose default is a date of zeros.
+const ZERO_DATE: &str = " a date of zeros";
 
 /// A column from its row: name, types, character set, collation, and what else it does.
 pub fn column(row: Row) -> Option<Column> {
@@ -48,7 +55,18 @@ pub fn column(row: Row) -> Option<Column> {
     let (auto_increment, on_update) = (extra.contains("auto_increment"), extra.contains("on update"));
     // DEFAULT_GENERATED is a default that is an expression.
     let generated = extra.contains("generated") && !extra.contains("default_generated");
-    Some(Column { name, data_type, column_type, charset, collation, auto_increment, on_update, generated })
+    let zero_date = extra.ends_with(ZERO_DATE);
+    Some(Column {
+        name,
+        data_type,
+        column_type,
+        charset,
+        collation,
+        auto_increment,
+        on_update,
+        generated,
+        zero_date,
+    })
 }
 
 /// The largest value of an integer type.
