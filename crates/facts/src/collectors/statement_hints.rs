@@ -11,8 +11,34 @@ const NO_FUNCTIONS: [&str; 16] = [
     "ON", "SELECT", "XOR",
 ];
 
+/// Functions of a column around which programs write a comparison.
+pub(super) const FUNCTIONS: [&str; 22] = [
+    "CAST",
+    "COALESCE",
+    "CONCAT",
+    "CONVERT",
+    "DATE",
+    "DATE_FORMAT",
+    "DATEDIFF",
+    "DAY",
+    "HOUR",
+    "IFNULL",
+    "LEFT",
+    "LOWER",
+    "MONTH",
+    "REPLACE",
+    "STR_TO_DATE",
+    "SUBSTR",
+    "SUBSTRING",
+    "TO_DAYS",
+    "TRIM",
+    "UNIX_TIMESTAMP",
+    "UPPER",
+    "YEAR",
+];
+
 /// Types of text.
-const TEXT: [&str; 6] = ["char", "varchar", "tinytext", "text", "mediumtext", "longtext"];
+pub(super) const TEXT: [&str; 6] = ["char", "varchar", "tinytext", "text", "mediumtext", "longtext"];
 
 /// The table that a statement reads first: its schema, where the text names one, and its name.
 pub(super) fn table(text: &str) -> Option<(Option<&str>, &str)> {
