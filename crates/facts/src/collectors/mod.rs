@@ -43,6 +43,7 @@ pub mod remnants;
 mod replication;
 mod replication_filters;
 pub mod rotation;
+mod routine_calls;
 pub mod schema;
 pub mod server;
 pub mod services;

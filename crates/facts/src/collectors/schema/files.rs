@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::census::Census;
 use super::rows::{LISTED, text, whole};
-use super::statistics::statistics;
+use super::statistics::{shared, statistics};
 use crate::context::Context;
+use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, quoted};
 use crate::table_files::each_of_innodb;
@@ -149,6 +151,33 @@ pub fn beyond(sql: &mut ReadOnly<'_>, files: &Read<Files>) -> Read<Vec<Value>> {
         return Err(Missing::Error("the time was not enough for the files of all tables".to_owned()));
     }
     Ok(found)
+}
+
+/// Takes tables in a tablespace that many share out of those that could be made smaller: its free room is no table's own, and puts it
+/// where it is that of the system tablespace.
+pub fn without_shared(sql: &mut ReadOnly<'_>, census: &mut Census, readings: &Readings) {
+    let mut told = Ok(true);
+    let mut free = Err(Missing::Absent("no table tells of free room in the system tablespace".to_owned()));
+    if !census.reclaimable().is_empty() {
+        match shared(sql) {
+            Ok(shared) => {
+                let is_shared =
+                    |entry: &Value| entry["table"].as_str().is_some_and(|table| shared.contains(table));
+                let all = std::mem::take(census.reclaimable());
+                let (of_shared, own): (Vec<Value>, Vec<Value>) = all.into_iter().partition(is_shared);
+                *census.reclaimable() = own;
+                let most = of_shared.iter().filter_map(|entry| entry["free_bytes"].as_u64()).max();
+                // Newer servers list tables of other tablespaces that several share as well.
+                if let Some(most) = most.filter(|_| !sql.has_dictionary()) {
+                    free = Ok(most);
+                }
+            }
+            Err(Missing::Absent(_)) => told = Ok(false),
+            Err(missing) => told = Err(missing),
+        }
+    }
+    readings.put("schema.system_free_bytes", "information_schema.TABLES", free);
+    readings.put("schema.shared_tablespaces_told", "INNODB_TABLES", told);
 }
 
 /// The free room in a table's file.

@@ -21,11 +21,13 @@ mod unkeyed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use self::census::Census;
 use self::files::Files;
 use self::indexes::INDEX_USAGE;
 use self::rows::{COUNTED, OURS, text, whole};
-use self::statistics::{Names, behind, by_files, names, recomputes, shared, sizes, totals};
+use self::statistics::{Names, behind, by_files, names, recomputes, sizes, totals};
 use self::unkeyed::primary_keys;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
@@ -262,6 +264,16 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "columns of utf8mb4 with this collation, where another one is more frequent: 20 at most",
         ),
+        fact(
+            "schema.of_two_collations",
+            "",
+            "schemas whose columns of utf8mb4 have several collations, without binary ones: schema, collations; among the tables that were read, 20 at most",
+        ),
+        fact(
+            "schema.system_free_bytes",
+            "bytes",
+            "free room within the system tablespace, which a table in it tells; missing where there is none with as much of it as it has data, and in MySQL 8.0",
+        ),
         fact("schema.compressed", "", "InnoDB tables in the row format COMPRESSED: 20 at most"),
         fact("schema.most_columns", "", "the table with the most columns: table, columns"),
         fact(
@@ -378,19 +390,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         (false, false) => behind(sql),
     };
     readings.put("schema.statistics_behind", "INNODB_TABLESTATS", behind);
-    let mut told = Ok(true);
-    if !read.reclaimable().is_empty() {
-        // The free space of a tablespace that many share is no table's own.
-        match shared(sql) {
-            Ok(shared) => read
-                .reclaimable()
-                .retain(|entry| entry["table"].as_str().is_none_or(|table| !shared.contains(table))),
-            Err(Missing::Absent(_)) => told = Ok(false),
-            Err(missing) => told = Err(missing),
-        }
-    }
+    files::without_shared(sql, &mut read, readings);
     sql.at_most(None);
-    readings.put("schema.shared_tablespaces_told", "INNODB_TABLES", told);
     read.put(count, unseen, engines, readings);
     let from = "information_schema.PARTITIONS";
     readings.put(
