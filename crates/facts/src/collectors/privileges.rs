@@ -69,11 +69,6 @@ pub static COLLECTOR: Collector = Collector {
             "grants whose _ stands for any character and which match two schemas or more: account, pattern, number of schemas",
         ),
         fact(
-            "server.grants.most_by_pattern",
-            "count",
-            "schemas that one such grant matches only because its _ stands for any character: of the one with the most",
-        ),
-        fact(
             "server.grants.parts_of_super",
             "",
             "accounts beside root without SUPER and CREATE USER that have parts of SUPER which change how the server replicates, who may connect or what is read-only: account, privileges",
@@ -229,7 +224,7 @@ const SAME_NAME: [Wording; 1] = [(
 )];
 /// Grants whose pattern matches two schemas or more by a _ that stands for any character.
 const WIDE: [Wording; 1] = [(
-    "SELECT CONCAT(d.User, '@', d.Host, ' on ', REPLACE(d.Db, CHAR(92), ''), ' (', COUNT(*), ' schemas)'), SUM(s.SCHEMA_NAME NOT LIKE REPLACE(REPLACE(REPLACE(d.Db, CONCAT(CHAR(92), '_'), '_'), '_', '|_'), CHAR(92), '|') ESCAPE '|') FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE REPLACE(d.Db, CHAR(92), '|') ESCAPE '|' WHERE REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') GROUP BY d.User, d.Host, d.Db HAVING COUNT(*) > 1 ORDER BY 2 DESC, 1 LIMIT 20",
+    "SELECT CONCAT(d.User, '@', d.Host, ' on ', REPLACE(d.Db, CHAR(92), ''), ' (', COUNT(*), ' schemas)') FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE REPLACE(d.Db, CHAR(92), '|') ESCAPE '|' WHERE REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') GROUP BY d.User, d.Host, d.Db HAVING COUNT(*) > 1 ORDER BY 1 LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 /// Parts of SUPER that a program has no need of, of accounts that have not all of it.
@@ -287,6 +282,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         ("server.grants.roles_that_log_in", &ROLES_THAT_LOG_IN[..]),
         ("server.grants.idle_roles", &IDLE_ROLES[..]),
         ("server.grants.patterns", &PATTERNS[..]),
+        ("server.grants.wide_patterns", &WIDE[..]),
         ("server.grants.parts_of_super", &PARTS_OF_SUPER[..]),
         ("server.grants.of_all", &OF_ALL[..]),
         ("server.grants.to_public", &TO_PUBLIC[..]),
@@ -304,7 +300,6 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
             .map_err(|e| e.missing("SELECT on schema mysql"));
         readings.put(id, "the tables of accounts", names);
     }
-    wide(sql, readings);
     let (statement, table) = first_of(sql, &ENDING);
     let ending = table.map_err(|e| e.missing("SELECT on schema mysql")).map(|table| {
         let one = |row: crate::sql::Row| {
@@ -342,21 +337,6 @@ fn names(list: &str) -> Vec<(String, String)> {
         (bare(user), bare(host))
     };
     list.split(',').filter(|part| !part.trim().is_empty()).map(one).collect()
-}
-
-/// Puts the grants that match several schemas, those first that reach farthest beyond what they say.
-fn wide(sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let (statement, table) = first_of(sql, &WIDE);
-    let rows = table.map(|table| table.rows).map_err(|e| e.missing("SELECT on schema mysql"));
-    let most = rows.as_ref().map_err(Clone::clone).map(|rows| {
-        let beyond = |row: &crate::sql::Row| row.get(1)?.as_deref()?.parse::<u64>().ok();
-        rows.iter().filter_map(beyond).max().unwrap_or(0)
-    });
-    let names = rows.map(|rows| {
-        rows.into_iter().filter_map(|row| row.into_iter().next()?).map(Value::from).collect::<Vec<Value>>()
-    });
-    readings.put("server.grants.wide_patterns", statement, names);
-    readings.put("server.grants.most_by_pattern", statement, most);
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.duplicate_indexes",
             "",
-            "indexes that begin another: table, index, covered_by; among those that were read, 500 at most",
+            "indexes that begin another: table, index, covered_by, size_bytes (of the first 20); among those that were read, 500 at most",
         ),
         fact(
             "schema.text_primary_keys",
