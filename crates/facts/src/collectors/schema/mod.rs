@@ -5,6 +5,7 @@
 mod by_name;
 mod census;
 mod described;
+mod drift;
 mod files;
 pub(super) mod indexes;
 mod many;
