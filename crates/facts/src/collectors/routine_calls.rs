@@ -99,12 +99,12 @@ pub(super) fn without_routine(sql: &mut ReadOnly<'_>, all: &[&Code]) -> Read<Vec
             let read = |one: &&&Code| {
                 one.fires.is_none() && one.schema == place.0 && one.name.to_lowercase() == place.1
             };
-            if !there.contains_key(&place) {
-                let known =
-                    all.iter().any(|one| read(&one)) || there.len() >= LOOKED_UP || exists(sql, &place)?;
-                there.insert(place.clone(), known);
-            }
-            if there.get(&place) == Some(&false) {
+            let is_there = match there.get(&place) {
+                Some(known) => *known,
+                None => all.iter().any(|one| read(&one)) || there.len() >= LOOKED_UP || exists(sql, &place)?,
+            };
+            there.insert(place.clone(), is_there);
+            if !is_there {
                 let kind = if is_procedure { "procedure" } else { "function" };
                 found.push(json!({
                     "code": format!("{}.{}", code.schema, code.name), "routine": format!("{}.{name}", place.0), "kind": kind,

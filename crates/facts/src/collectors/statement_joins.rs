@@ -1,7 +1,5 @@
 //! Joins of columns whose types, character sets or collations differ, by the text of a digest.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use crate::collectors::statement_digest::Digest;
@@ -134,15 +132,10 @@ pub(super) fn told(sql: &mut ReadOnly<'_>, digest: &Digest) -> Option<String> {
     if !digest.has(" JOIN ") {
         return None;
     }
-    let mut known: BTreeMap<String, Type> = BTreeMap::new();
     for [one, other] in pairs(&digest.text) {
+        let [of_one, of_other] = [read(sql, &one, &digest.schema)?, read(sql, &other, &digest.schema)?];
         let names = [&one, &other].map(|place| format!("{}.{}", place.table, place.column));
-        for (place, name) in [&one, &other].into_iter().zip(&names) {
-            if !known.contains_key(name) {
-                known.insert(name.clone(), read(sql, place, &digest.schema)?);
-            }
-        }
-        let [a, b] = names.each_ref().map(|name| (name.as_str(), &known[name]));
+        let (a, b) = ((names[0].as_str(), &of_one), (names[1].as_str(), &of_other));
         let of_unicode = [a.1, b.1].iter().all(|of| of.charset.starts_with("utf8"));
         if let Some(told) = difference(a, b)
             && !(of_unicode && a.1.charset != b.1.charset && narrows(sql))

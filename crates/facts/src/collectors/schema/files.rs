@@ -97,7 +97,7 @@ pub fn look(context: &Context, sql: &ReadOnly<'_>, many: bool) -> Read<Files> {
 /// an encrypted or compressed table tells none.
 fn number(header: &[u8; HEADER]) -> Option<u64> {
     let of = |at: usize, bytes: usize| {
-        header[at..at + bytes].iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))
+        header[at..at + bytes].iter().fold(0, |sum: u64, byte| (sum << 8) | u64::from(*byte))
     };
     // Number of the page, its neighbours, which a root has none of, its type (an index, or one with columns added at once), its level,
     // and the number of its index, which no server has so many of.

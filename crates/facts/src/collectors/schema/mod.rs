@@ -22,8 +22,6 @@ mod unkeyed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
 use self::census::Census;
 use self::files::Files;
 use self::indexes::INDEX_USAGE;
