@@ -60,6 +60,10 @@ pub(super) fn told(
         return None;
     }
     let known = known(context, sql, &schema, &one.table);
+    if one.at_random {
+        let why = "ORDER BY RAND() reads and sorts every row each time: draw ids in the program";
+        return Some((table, why.to_owned()));
+    }
     let is_first = |column: &str| known.first.contains_key(column);
     let is_text = |column: &str| known.first.get(column).is_some_and(|kind| TEXT.contains(&kind.as_str()));
     let by_number =
@@ -72,8 +76,6 @@ pub(super) fn told(
     }
     let why = if let Some((column, ..)) = by_number {
         format!("{column} is a text with an index, which a number keeps from being used: send it in quotes")
-    } else if one.at_random {
-        "ORDER BY RAND() reads and sorts every row each time: draw ids in the program".to_owned()
     } else if let Some((function, column)) = &one.wrapped {
         format!(
             "{function}() around {column} keeps any index from being used: compare {column} itself with a range"
