@@ -103,6 +103,22 @@ impl Listing {
     }
 }
 
+/// Shows the files of InnoDB's tables, by schema, table and path, without those of partitions and of full-text indexes, until `see` says
+/// that it is enough; returns whether it saw all.
+///
+/// # Errors
+/// As [`Listing::of`].
+pub fn each_of_innodb(context: &Context, mut see: impl FnMut(&str, &str, &str) -> bool) -> Read<bool> {
+    let mut goes_on = true;
+    folders(&context.source, &datadir(context)?, |folder| {
+        let is_own = |file: &TableFile| file.is_part() || file.table.starts_with(FULL_TEXT);
+        for file in folder.ending(&[INNODB]).filter(|file| !is_own(file)) {
+            goes_on = goes_on && see(&file.schema, &file.table, &file.path);
+        }
+    })?;
+    Ok(goes_on)
+}
+
 /// A folder of the data directory: the files of a schema's tables.
 struct Folder<'a> {
     path: String,

@@ -57,6 +57,9 @@ pub(super) fn probable(sql: &mut ReadOnly<'_>) -> Vec<Value> {
     }
     if found.is_empty() {
         found = asleep_since_before(&rows);
+        if found.len() > FEW {
+            found = of_those_who_may(sql, &rows, found);
+        }
     }
     found.truncate(FEW);
     found
@@ -69,7 +72,7 @@ fn asleep_since_before(rows: &[Row]) -> Vec<Value> {
     let longest = waiting().map(&time).max().unwrap_or(0);
     let schemas: BTreeSet<String> =
         waiting().map(|row| text(row, 3)).filter(|name| !name.is_empty()).collect();
-    let global = waiting().any(|row| !text(row, 6).ends_with(" metadata lock"));
+    let global = rows.iter().any(waits_for_all);
     let found: Vec<Value> = rows
         .iter()
         .filter(|row| text(row, 4) == "Sleep" && time(row) >= longest)
@@ -83,12 +86,63 @@ fn asleep_since_before(rows: &[Row]) -> Vec<Value> {
             }))
         })
         .collect();
-    if found.len() > FEW { Vec::new() } else { found }
+    found
+}
+
+/// Whether a session waits for a lock of the whole server.
+fn waits_for_all(row: &Row) -> bool {
+    let state = text(row, 6);
+    waits(&state) && !state.ends_with(" metadata lock")
+}
+
+/// Of many silent sessions, those whose account may lock the whole server, where that is what others wait for, and few of them.
+fn of_those_who_may(sql: &mut ReadOnly<'_>, rows: &[Row], found: Vec<Value>) -> Vec<Value> {
+    if !rows.iter().any(waits_for_all) {
+        return Vec::new();
+    }
+    let users = sql.rows("SELECT DISTINCT User FROM mysql.user WHERE Reload_priv = 'Y' LIMIT 1000");
+    let users: BTreeSet<String> = users.unwrap_or_default().into_iter().flatten().flatten().collect();
+    let mut few: Vec<Value> = found;
+    few.retain(|entry| entry["user"].as_str().is_some_and(|user| users.contains(user)));
+    for entry in &mut few {
+        entry["why"] =
+            "it has been silent since before the wait began, and its account may lock the whole server"
+                .into();
+    }
+    if few.len() > FEW { Vec::new() } else { few }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Knows one account that may lock the server.
+    struct Nobody;
+    impl crate::sql::Sql for Nobody {
+        fn table(
+            &mut self,
+            _: &str,
+            _: Option<std::time::Duration>,
+        ) -> Result<crate::sql::Table, crate::sql::SqlError> {
+            Ok(crate::sql::Table { columns: vec![], rows: vec![vec![Some("backup".to_owned())]] })
+        }
+    }
+
+    #[test]
+    fn of_a_pool_that_sleeps_the_one_that_may_lock_the_server_is_told() {
+        let row = |id: &str, user: &str, command: &str, time: &str, state: &str| -> Row {
+            [id, user, "h:77", "", command, time, state, ""].map(|cell| Some(cell.to_owned())).to_vec()
+        };
+        let mut rows: Vec<Row> = (10..20).map(|id| row(&id.to_string(), "web", "Sleep", "900", "")).collect();
+        rows.push(row("1", "web", "Query", "50", "Waiting for backup lock"));
+        rows.push(row("2", "backup", "Sleep", "1400", ""));
+        let found = of_those_who_may(&mut ReadOnly::new(&mut Nobody), &rows, asleep_since_before(&rows));
+        assert_eq!(found.iter().map(|one| one["session"].as_u64()).collect::<Vec<_>>(), [Some(2)]);
+        rows[10] = row("1", "web", "Query", "50", "Waiting for table metadata lock");
+        assert!(
+            of_those_who_may(&mut ReadOnly::new(&mut Nobody), &rows, asleep_since_before(&rows)).is_empty()
+        );
+    }
 
     #[test]
     fn who_is_silent_since_before_the_wait_is_suspected_where_there_are_few() {
@@ -104,7 +158,10 @@ mod tests {
         let found = asleep_since_before(&rows);
         assert_eq!(found.iter().map(|one| one["session"].as_u64()).collect::<Vec<_>>(), [Some(2)]);
         let many: Vec<Row> = rows[..1].iter().cloned().chain((0..6).map(|_| rows[1].clone())).collect();
-        assert!(asleep_since_before(&many).is_empty());
+        let mut none = Nobody;
+        assert!(
+            of_those_who_may(&mut ReadOnly::new(&mut none), &many, asleep_since_before(&many)).is_empty()
+        );
         let global = [row("1", "shop", "Query", "50", "Waiting for global read lock"), rows[3].clone()];
         assert_eq!(asleep_since_before(&global).len(), 1);
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::lock_holders;
-use crate::collectors::session_list::LIST;
+use crate::collectors::session_list::{LIST, without_port};
 use crate::collectors::sessions::sees_all_sessions;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
@@ -24,7 +24,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.lock_waits.blockers",
             "",
-            "sessions that others wait for and that wait for none themselves, those with the longest wait first: session, user, command, waiting, longest_s (the wait), open_s (the transaction); 10 at most",
+            "sessions that others wait for and that wait for none themselves, those with the longest wait first: session, user, host, command, waiting, longest_s (the wait), open_s (the transaction); 10 at most",
         ),
         fact(
             "server.lock_waits.tables",
@@ -61,7 +61,7 @@ pub static COLLECTOR: Collector = Collector {
 macro_rules! blockers {
     ($waits:literal, $requesting:literal, $blocking:literal) => {
         concat!(
-            "SELECT b.trx_mysql_thread_id, COALESCE(MAX(p.USER), ''), COALESCE(MAX(p.COMMAND), ''), COUNT(DISTINCT r.trx_mysql_thread_id), COALESCE(MAX(TIMESTAMPDIFF(SECOND, r.trx_wait_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0), COALESCE(MAX(TIMESTAMPDIFF(SECOND, b.trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0), MAX(b.trx_state) FROM ",
+            "SELECT b.trx_mysql_thread_id, COALESCE(MAX(p.USER), ''), COALESCE(MAX(p.COMMAND), ''), COUNT(DISTINCT r.trx_mysql_thread_id), COALESCE(MAX(TIMESTAMPDIFF(SECOND, r.trx_wait_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0), COALESCE(MAX(TIMESTAMPDIFF(SECOND, b.trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM'))), 0), MAX(b.trx_state), COALESCE(MAX(p.HOST), '') FROM ",
             $waits,
             " w JOIN information_schema.INNODB_TRX r ON r.trx_id = w.",
             $requesting,
@@ -289,8 +289,9 @@ fn first_in_line(rows: &[Row]) -> Vec<Value> {
 fn entry(row: &Row) -> Option<Value> {
     let text = |place: usize| row.get(place)?.as_deref();
     let number = |place: usize| text(place)?.parse::<u64>().ok();
+    let host = without_port(text(7).unwrap_or_default());
     Some(json!({
-        "session": number(0)?, "user": text(1)?, "command": text(2)?,
+        "session": number(0)?, "user": text(1)?, "host": host, "command": text(2)?,
         "waiting": number(3)?, "longest_s": number(4)?, "open_s": number(5)?,
     }))
 }

@@ -171,6 +171,19 @@ pub(super) fn verb_and_table(statement: &str) -> String {
     }
 }
 
+/// Columns of information_schema for which servers open the tables that they tell of.
+const SIZES: [&str; 4] = ["data_length", "index_length", "data_free", "table_rows"];
+
+/// Whether a statement reads the sizes of tables from information_schema, and not those of one table.
+pub(super) fn is_catalogue(statement: &str) -> bool {
+    let text = without_texts(statement).to_ascii_lowercase().replace('`', "");
+    let of_one = ["table_name =", "table_name=", "table_name in"].iter().any(|part| text.contains(part));
+    text.starts_with("select")
+        && text.contains("information_schema.tables")
+        && SIZES.iter().any(|column| text.contains(column))
+        && !of_one
+}
+
 /// A statement without its comments and without what stands in single or double quotes. The list of sessions cuts statements:
 /// what begins and does not end runs to the end.
 fn without_texts(statement: &str) -> String {

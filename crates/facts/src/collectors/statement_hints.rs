@@ -11,8 +11,34 @@ const NO_FUNCTIONS: [&str; 16] = [
     "ON", "SELECT", "XOR",
 ];
 
+/// Functions of a column around which programs write a comparison.
+pub(super) const FUNCTIONS: [&str; 22] = [
+    "CAST",
+    "COALESCE",
+    "CONCAT",
+    "CONVERT",
+    "DATE",
+    "DATE_FORMAT",
+    "DATEDIFF",
+    "DAY",
+    "HOUR",
+    "IFNULL",
+    "LEFT",
+    "LOWER",
+    "MONTH",
+    "REPLACE",
+    "STR_TO_DATE",
+    "SUBSTR",
+    "SUBSTRING",
+    "TO_DAYS",
+    "TRIM",
+    "UNIX_TIMESTAMP",
+    "UPPER",
+    "YEAR",
+];
+
 /// Types of text.
-const TEXT: [&str; 6] = ["char", "varchar", "tinytext", "text", "mediumtext", "longtext"];
+pub(super) const TEXT: [&str; 6] = ["char", "varchar", "tinytext", "text", "mediumtext", "longtext"];
 
 /// The table that a statement reads first: its schema, where the text names one, and its name.
 pub(super) fn table(text: &str) -> Option<(Option<&str>, &str)> {
@@ -97,7 +123,41 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
             "an index begins with {column}, and the server reads more than that: EXPLAIN tells which index it takes. Old statistics (ANALYZE TABLE) or ORDER BY with LIMIT make it take another; where many rows have the value, no index is better"
         );
     }
-    "EXPLAIN it, and give it an index on the columns of its WHERE".to_owned()
+    match serving(condition) {
+        Some(columns) => format!("EXPLAIN it, and give it an index on ({columns})"),
+        None => "EXPLAIN it, and give it an index on the columns of its WHERE".to_owned(),
+    }
+}
+
+/// The columns of an index that serves conditions which AND joins: those that are compared by `=`, then one of a range. What stands in
+/// brackets, as another SELECT, is passed over.
+fn serving(condition: &[&str]) -> Option<String> {
+    let (mut equal, mut ranges) = (Vec::new(), Vec::new());
+    let mut depth = 0_usize;
+    for (at, word) in condition.iter().enumerate() {
+        match *word {
+            "(" => depth += 1,
+            ")" => depth = depth.checked_sub(1)?,
+            _ if depth > 0 => {}
+            word if ["OR", "XOR", "NOT"].iter().any(|other| word.eq_ignore_ascii_case(other)) => return None,
+            _ => {
+                let (Some(name), Some(sign)) = (column(word), condition.get(at + 1)) else { continue };
+                let with_column = condition.get(at + 2).is_some_and(|next| column(next).is_some());
+                let list = match sign.to_ascii_uppercase().as_str() {
+                    "=" | "IN" => &mut equal,
+                    "<" | ">" | "<=" | ">=" | "BETWEEN" => &mut ranges,
+                    _ => continue,
+                };
+                if !with_column && !list.contains(&name) {
+                    list.push(name);
+                }
+            }
+        }
+    }
+    ranges.truncate(1);
+    ranges.retain(|name| !equal.contains(name));
+    equal.extend(ranges);
+    (!equal.is_empty()).then(|| equal.join(", "))
 }
 
 /// The first column of ORDER BY, in lower case, where it is a column and not a place, a function or an alias.
@@ -198,7 +258,11 @@ mod tests {
             ("SELECT * FROM `c` WHERE `phone` = ?", "phone is a text and has an index"),
             ("SELECT * FROM `c` WHERE `mail` = ?", "give it an index"),
             ("SELECT * FROM `c` WHERE `id` = ?", "an index begins with id"),
-            ("SELECT * FROM `c` WHERE `id` = ? AND `x` > ?", "give it an index"),
+            ("SELECT * FROM `c` WHERE `id` = ? AND `x` > ?", "give it an index on (id, x)"),
+            (
+                "SELECT COUNT ( * ) + ? FROM `s` WHERE `p` > ( SELECT `p` FROM `s` WHERE `n` = ? ) AND `z` = ?",
+                "give it an index on (z, p)",
+            ),
             (
                 "SELECT * FROM `c` JOIN `d` ON `c` . `x` = `d` . `y` WHERE `phone` = ?",
                 "different types or character sets",

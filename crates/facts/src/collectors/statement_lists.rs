@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::collectors::statement_digest::Digest;
 use crate::collectors::statement_kinds::target;
-use crate::collectors::statement_tables::{FORCED, Known, forces, known, place, wrong_order};
+use crate::collectors::statement_tables::{Known, known, place, wrong_order};
 use crate::collectors::statements::{Digests, LISTED};
 use crate::context::Context;
 use crate::sql::{ReadOnly, quoted};
@@ -119,15 +119,6 @@ fn missing_table(sql: &mut ReadOnly<'_>, digest: &Digest) -> Option<String> {
         ));
         rows.is_ok_and(|rows| rows.is_empty()).then(|| format!("{schema}.{name}"))
     })
-}
-
-/// SELECT statements that read much in vain, those that name their index first told so.
-pub(super) fn in_vain(digests: &Digests) -> Value {
-    let forced =
-        |d: &Digest| forces(d) && d.is(&["SELECT"]) && d.read >= 1000.0 * d.count && d.read >= 50.0 * d.sent;
-    let is = |d: &Digest| (d.reads_in_vain() || forced(d) && !d.pages()) && !d.of_server();
-    let found = digests.most(LISTED, |d| d.read, is);
-    digests.entries(found, "hint", |d| if forces(d) { FORCED } else { "" }.into())
 }
 
 /// SELECT statements that walk a range of an index whose next column would have told the rows: with index and column.

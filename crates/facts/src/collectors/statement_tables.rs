@@ -8,6 +8,7 @@ use crate::collectors::schema::indexes::hidden;
 use crate::collectors::schema::statistics::recomputes;
 use crate::collectors::statement_digest::Digest;
 use crate::collectors::statement_hints::{Indexed, column, compared, condition, table, wrapped};
+use crate::collectors::statement_joins;
 use crate::context::Context;
 use crate::sql::{ReadOnly, quoted};
 
@@ -156,6 +157,9 @@ pub(super) fn explained(sql: &mut ReadOnly<'_>, digest: &Digest, known: &Known) 
     };
     if known.view.as_deref().is_some_and(is_made_whole) {
         return Some(whole(name));
+    }
+    if let Some(differs) = statement_joins::told(sql, digest) {
+        return Some(differs);
     }
     let words: Vec<&str> = digest.text.split_whitespace().collect();
     let condition = condition(&words);

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::statement_digest::{Digest, SECONDS};
 use crate::collectors::statement_hints::hint;
+use crate::collectors::statement_joins as joins;
 use crate::collectors::statement_lists as lists;
 use crate::collectors::statement_tables::{Known, explained, known, place};
+use crate::collectors::statement_vain as vain;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
@@ -52,7 +54,12 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.statements.reading_in_vain",
             "",
-            "the five SELECT statements that read the most rows by an index, 1,000 or more each time and 50 times as many as they send, without groups or sums: likewise; hint (where they name their index themselves)",
+            "the five SELECT statements that read the most rows by an index, 1,000 or more each time and 50 times as many as they send, without groups or sums, or counts with a function around a column: likewise; hint (where they name their index themselves, or have such a function)",
+        ),
+        fact(
+            "server.statements.queue_locks",
+            "",
+            "SELECT … FOR UPDATE statements with LIMIT and without SKIP LOCKED that were run 100 times or more and wait for locks three tenths of their time or more, or read 100 rows or more each time: likewise",
         ),
         fact(
             "server.statements.large_results",
@@ -90,7 +97,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.statements.full_joins",
             "",
-            "the five with the most joins without an index, of those that ran three times or more: text, schema, count, full_joins",
+            "the five with the most joins without an index, of those that ran three times or more: text, schema, count, full_joins, hint (columns that differ, or empty)",
         ),
         fact(
             "server.statements.disk_temporaries",
@@ -291,7 +298,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     put("by_time", plain(digests.most(LISTED, |d| d.time_s, |_| true)));
     put("deep_pages", plain(digests.most(LISTED, |d| d.read, Digest::pages)));
     put("large_results", plain(digests.most(LISTED, |d| d.sent, |d| d.sends_much() && own(d))));
-    put("reading_in_vain", lists::in_vain(&digests));
+    put("reading_in_vain", vain::in_vain(&digests));
     let warned = digests.most(
         LISTED,
         |d| d.warnings,
@@ -299,8 +306,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     );
     put("warned", digests.entries(warned, "warnings", |d| d.warnings.into()));
     put("failing", lists::failing(sql, &digests));
-    let full = digests.most(LISTED, |d| d.full_joins, |d| d.full_joins > 0.0 && d.count >= 3.0 && own(d));
-    put("full_joins", digests.entries(full, "full_joins", |d| d.full_joins.into()));
+    put("full_joins", joins::full(sql, &digests));
+    put("queue_locks", vain::queue_locks(&digests));
     let disk = digests.most(LISTED, |d| d.on_disk, |d| d.on_disk > 0.0 && !d.is(&["SHOW"]) && own(d));
     put("disk_temporaries", digests.entries(disk, "on_disk", |d| d.on_disk.into()));
     let merged = digests.most(LISTED, |d| d.merge_passes, |d| d.merge_passes > 0.0 && own(d));

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::counted::few_tables;
+use crate::collectors::routine_calls::without_routine;
 use crate::collectors::trigger_code::{alike, counting};
 use crate::collectors::triggers::TRIGGERS;
 use crate::context::{Context, Depth};
@@ -28,6 +29,11 @@ pub static COLLECTOR: Collector = Collector {
         ),
         fact("server.routines.without_table", "", "stored routines, likewise"),
         fact(
+            "server.routines.without_routine",
+            "",
+            "stored routines and triggers that call a procedure, or a function whose name begins with fn_, f_ or the like, that is not there: code, routine, kind; 20 at most",
+        ),
+        fact(
             "server.init_connect.without_table",
             "",
             "tables that the statements of init_connect name and that are not there; the text is not kept",
@@ -40,7 +46,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.triggers_counting",
             "",
-            "triggers that count all rows of their own table with each new one: trigger, table, rows (estimated; 0 where they are not known); 20 at most",
+            "triggers that count all rows of their own table with each row, or those of a column that no index begins with (by): trigger, table, rows (estimated; 0 where they are not known); 20 at most",
         ),
         fact("server.triggers.lax", "", "triggers that were made without a strict sql_mode; 20 at most"),
         fact("server.routines.lax", "", "stored routines, likewise"),
@@ -144,6 +150,9 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     // A table that one routine makes for the session may be read by another.
     let all = [&routines, &triggers].into_iter().flatten().flatten();
     let temporary: BTreeSet<String> = all.flat_map(|code| made(&code.words)).collect();
+    let calling: Vec<&Code> = [&routines, &triggers].into_iter().flatten().flatten().collect();
+    let calls = routines.as_ref().map_err(Clone::clone).and_then(|_| without_routine(sql, &calling));
+    readings.put("server.routines.without_routine", "information_schema.ROUTINES", calls);
     let mut there = BTreeMap::new();
     for (id, from, found) in [
         ("server.triggers.without_table", "information_schema.TRIGGERS", triggers),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::collectors::schema::shapes::rows;
 use crate::collectors::stored_code::Code;
-use crate::sql::ReadOnly;
+use crate::sql::{ReadOnly, quoted};
 
 /// Triggers that fire together and do the same: by equal texts, or by a statement that adds to a sum.
 pub(super) fn alike(triggers: &[Code]) -> Vec<Value> {
@@ -28,21 +28,75 @@ pub(super) fn alike(triggers: &[Code]) -> Vec<Value> {
     found
 }
 
-/// Triggers of INSERT that count or add up all rows of the table that they are on.
+/// Triggers that count or add up rows of the table that they are on: all of them, or those of a column that no index begins with.
 pub(super) fn counting(sql: &mut ReadOnly<'_>, triggers: &[Code]) -> Vec<Value> {
     let mut found = Vec::new();
     for trigger in triggers {
-        let Some(table) = trigger.fires.as_deref().and_then(|fires| fires.strip_prefix("INSERT ON ")) else {
+        let Some((_, table)) = trigger.fires.as_deref().and_then(|fires| fires.split_once(" ON ")) else {
             continue;
         };
-        if found.len() < 20 && statements(&trigger.words).iter().any(|one| counts_all(one, table)) {
-            let table = format!("{}.{table}", trigger.schema);
-            let rows = rows(sql, &table).unwrap_or(0);
-            let name = format!("{}.{}", trigger.schema, trigger.name);
-            found.push(json!({"trigger": name, "table": table, "rows": rows}));
+        let statements = statements(&trigger.words);
+        let place = format!("{}.{table}", trigger.schema);
+        let of_all = statements.iter().any(|one| counts_all(one, table));
+        let by = statements.iter().filter(|_| !of_all).find_map(|one| counted_by(one, table));
+        if !of_all && by.as_ref().is_none_or(|columns| begins_an_index(sql, &trigger.schema, table, columns))
+        {
+            continue;
         }
+        let rows = rows(sql, &place).unwrap_or(0);
+        if found.len() >= 20 || !of_all && rows < FEW_ROWS {
+            continue;
+        }
+        let mut entry = json!({
+            "trigger": format!("{}.{}", trigger.schema, trigger.name), "table": place, "rows": rows,
+        });
+        if let Some(columns) = by {
+            entry["by"] = columns.join(", ").into();
+        }
+        found.push(entry);
     }
     found
+}
+
+/// Rows of a table up to which reading all of them costs little.
+const FEW_ROWS: u64 = 1000;
+
+/// Whether an index begins with one of the columns, or the server does not tell it.
+fn begins_an_index(sql: &mut ReadOnly<'_>, schema: &str, table: &str, columns: &[String]) -> bool {
+    let (Some(schema), Some(table)) = (quoted(schema), quoted(table)) else { return true };
+    let columns: Vec<String> = columns.iter().filter_map(|column| quoted(column)).collect();
+    let statement = format!(
+        "SELECT INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {table} AND SEQ_IN_INDEX = 1 AND COLUMN_NAME IN ({}) LIMIT 1",
+        columns.join(", ")
+    );
+    sql.rows(&statement).map_or(true, |rows| !rows.is_empty())
+}
+
+/// The columns by which a statement, in lower case, chooses the rows of the table that it counts or adds up, where it compares them by
+/// `=` and AND alone.
+fn counted_by(statement: &[String], table: &str) -> Option<Vec<String>> {
+    let is = |at: usize, name: &str| statement.get(at).is_some_and(|word| word == name);
+    let from = (0..statement.len()).find(|at| {
+        let name = if is(at + 2, ".") { at + 3 } else { at + 1 };
+        is(*at, "from") && is(name, &table.to_lowercase())
+    })?;
+    let select = statement[..from].iter().rposition(|word| word == "select")?;
+    let counts = (select..from)
+        .any(|at| ["count", "sum", "avg"].iter().any(|function| is(at, function)) && is(at + 1, "("));
+    let start = (from..statement.len().min(from + 7)).find(|at| is(*at, "where"))? + 1;
+    let end = (start..statement.len()).find(|at| is(*at, ")") || is(*at, "into") || is(*at, "group"));
+    let condition = &statement[start..end.unwrap_or(statement.len())];
+    if !counts || condition.iter().any(|word| ["or", "in", "(", "select", "join"].contains(&word.as_str())) {
+        return None;
+    }
+    let columns: Vec<String> = condition
+        .split(|word| word == "and")
+        .filter_map(|part| {
+            let equals = part.iter().position(|word| word == "=")?;
+            equals.checked_sub(1).map(|at| part[at].clone())
+        })
+        .collect();
+    (!columns.is_empty()).then_some(columns)
 }
 
 /// Whether a statement, in lower case, counts or adds up all rows of a table: without a condition, and alone. The largest value may
@@ -92,6 +146,29 @@ mod tests {
         assert!(!counts("UPDATE t SET n = (SELECT COUNT(*) FROM lines WHERE o = NEW.o)"));
         assert!(!counts("UPDATE t SET n = (SELECT COUNT(*) FROM others)"));
         assert!(!counts("SELECT MAX(id) FROM lines INTO @n"));
+    }
+
+    #[test]
+    fn the_columns_by_which_a_trigger_counts_are_told() {
+        let by = |text: &str| {
+            statements(&words(text))
+                .iter()
+                .find_map(|one| counted_by(one, "Parcels"))
+                .map(|all| all.join(" "))
+        };
+        let text = "UPDATE depot_stats SET parcels = (SELECT COUNT(*) FROM parcels WHERE depot_id = NEW.depot_id) WHERE id = NEW.depot_id";
+        assert_eq!(by(text).as_deref(), Some("depot_id"));
+        let text =
+            "SELECT SUM(n) INTO @n FROM t.parcels p WHERE p.depot_id=NEW.depot_id AND p.open = 1 GROUP BY x";
+        assert_eq!(by(text).as_deref(), Some("depot_id open"));
+        for text in [
+            "SELECT COUNT(*) FROM others WHERE depot_id = NEW.depot_id",
+            "SELECT MAX(id) FROM parcels WHERE depot_id = NEW.depot_id",
+            "SELECT COUNT(*) FROM parcels WHERE depot_id = NEW.depot_id OR open = 1",
+            "SELECT COUNT(*) FROM parcels",
+        ] {
+            assert_eq!(by(text), None, "{text}");
+        }
     }
 
     #[test]

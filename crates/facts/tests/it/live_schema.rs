@@ -41,7 +41,6 @@ fn tables_keys_and_types_are_those_that_were_made() {
         ("schema.blob_columns", json!(1)),
         ("schema.charset.latin1.columns", json!(1)),
         ("schema.charset.utf8mb4.columns", json!(1)),
-        ("schema.duplicate_indexes", json!([{"table": "d.good", "index": "a", "covered_by": "a_id"}])),
         ("schema.text_primary_keys", json!([{"table": "d.o'dd`name", "type": "char(36)"}])),
         ("schema.most_indexes", json!({"table": "d.good", "indexes": 3})),
         (
@@ -55,6 +54,10 @@ fn tables_keys_and_types_are_those_that_were_made() {
     ] {
         assert_eq!(value(id), expected, "{id}");
     }
+    // Its size is that of the statistics, which a new table may lack.
+    let mut superfluous = value("schema.duplicate_indexes");
+    superfluous[0].as_object_mut().unwrap().remove("size_bytes");
+    assert_eq!(superfluous, json!([{"table": "d.good", "index": "a", "covered_by": "a_id"}]));
     let fullest = value("schema.auto_increment");
     assert_eq!(fullest["table"], Value::from("d.good"));
     assert_eq!(fullest["used"], json!(2_147_483_648.0 / 4_294_967_295.0));

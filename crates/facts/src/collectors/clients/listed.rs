@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::hosts::{is_local, is_public, speaks_of_a_test, stem};
-use crate::collectors::session_list::{is_background, is_statement, text, verb_and_table, without_port};
+use crate::collectors::session_list::{
+    is_background, is_catalogue, is_statement, text, verb_and_table, without_port,
+};
 use crate::sql::Row;
 
 /// Entries of a list.
-const LISTED: usize = 5;
+pub(super) const LISTED: usize = 5;
 
 /// A name of a connection that has not logged in yet.
 const NOT_YET: &str = "unauthenticated user";
@@ -34,15 +36,17 @@ pub(super) struct Session {
     id: u64,
     pub(super) user: String,
     pub(super) host: String,
-    schema: String,
+    pub(super) schema: String,
     command: String,
     time_s: i64,
     state: String,
-    statement: String,
+    pub(super) statement: String,
+    /// The first letters of the statement. No fact has them.
+    pub(super) text: String,
     is_dump: bool,
     /// Whether the host stands there with the port of a connection. Within a routine the server shows its definer instead.
     by_network: bool,
-    runs: bool,
+    pub(super) runs: bool,
     pub(super) background: bool,
 }
 
@@ -61,6 +65,7 @@ impl Session {
             by_network: without_port(&host).len() < host.len(),
             is_dump: info.starts_with("SELECT /*!40001 SQL_NO_CACHE */"),
             statement: verb_and_table(&info),
+            text: info,
             runs: is_statement(row),
             background: is_background(row)
                 || ["Daemon", "Slave_IO", "Slave_SQL", "Slave_worker"].contains(&text(row, 4).as_str()),
@@ -92,13 +97,17 @@ impl Session {
         self.runs && !self.is_dump && SENDING.contains(&self.state.as_str())
     }
 
+    pub(super) fn reads_the_catalogue(&self) -> bool {
+        self.runs && is_catalogue(&self.text)
+    }
+
     pub(super) fn copies_a_table(&self) -> bool {
         self.runs && self.state == "copy to tmp table"
     }
 }
 
 /// Entries of `weight`, the heaviest first.
-fn heaviest(mut found: Vec<(u64, Value)>, most: usize) -> Value {
+pub(super) fn heaviest(mut found: Vec<(u64, Value)>, most: usize) -> Value {
     found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
     found.into_iter().take(most).map(|(_, entry)| entry).collect()
 }
@@ -263,28 +272,6 @@ pub(super) fn binlog_readers(all: &[Session]) -> Value {
     readers.take(10).map(|session| json!({"user": session.user, "host": session.host})).collect()
 }
 
-/// How often statements were seen, by the user.
-#[derive(Default)]
-pub(super) struct Times(BTreeMap<(String, String), u64>);
-
-impl Times {
-    /// Adds a look at the list.
-    pub(super) fn add(&mut self, all: &[Session]) {
-        for session in all.iter().filter(|session| session.runs && session.statement.contains(' ')) {
-            *self.0.entry((session.statement.clone(), session.user.clone())).or_default() += 1;
-        }
-    }
-
-    /// Those that were seen three times or more.
-    pub(super) fn most(self) -> Value {
-        let often = self.0.into_iter().filter(|(_, times)| *times >= 3);
-        let entry = |((statement, user), times)| {
-            (times, json!({"statement": statement, "user": user, "times": times}))
-        };
-        heaviest(often.map(entry).collect(), LISTED)
-    }
-}
-
 /// A session, for tests.
 #[cfg(test)]
 pub(super) fn session(
@@ -368,9 +355,9 @@ mod tests {
             together(&all),
             json!([{"statement": "CALL sp_nightly", "user": "cron", "sessions": 3, "longest_s": 61}])
         );
-        let mut times = Times::default();
-        times.add(&all);
-        assert_eq!(times.most(), json!([{"statement": "CALL sp_nightly", "user": "cron", "times": 3}]));
+        let catalogue = "SELECT SUM(data_length) FROM information_schema.TABLES";
+        let sizes = [session("zabbix", "h:1", "Query", 25, "", catalogue)];
+        assert_eq!(named(&sizes, 5, Session::reads_the_catalogue)[0]["user"], json!("zabbix"));
         let found = named(&all, 60, Session::is_unfetched);
         assert_eq!(found.as_array().map(Vec::len), Some(1));
         assert_eq!(found[0]["statement"], json!("SELECT of sales"));

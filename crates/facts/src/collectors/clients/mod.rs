@@ -4,10 +4,10 @@
 mod hosts;
 mod listed;
 mod programs;
+mod seen;
 mod sessions;
 pub mod settings;
-
-use std::time::{Duration, Instant};
+mod why;
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::collectors::session_list::LIST;
 use crate::collectors::sessions::sees_all_sessions;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
-use crate::source::{Missing, Read};
+use crate::source::Read;
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 use listed::Session;
@@ -77,6 +77,16 @@ pub static COLLECTOR: Collector = Collector {
             "where nothing counts statements by their text, those that were seen most often in ten looks at the list of sessions within a fifth of a second: statement, user, times; 5 at most",
         ),
         fact(
+            "server.clients.seen_with_a_fault",
+            "",
+            "those of them that read a table of 1,000 rows or more and whose text and indexes tell why they take long: statement, user, times, table, why",
+        ),
+        fact(
+            "server.clients.catalogue",
+            "",
+            "sessions that have read the sizes of tables from information_schema for 5 s or longer: session, user, host, runs_s, statement; 5 at most",
+        ),
+        fact(
             "server.clients.binlog_readers",
             "",
             "sessions that read the binary log: user, host; 10 at most",
@@ -132,7 +142,10 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     put("copying", listed::named(&all, 30, Session::copies_a_table));
     put("together", listed::together(&all));
     put("binlog_readers", listed::binlog_readers(&all));
-    readings.put("server.clients.seen", LIST, seen(context, sql, &all));
+    put("catalogue", listed::named(&all, 5, Session::reads_the_catalogue));
+    let seen = seen::seen(context, sql, &all);
+    readings.put("server.clients.seen", LIST, seen.as_ref().map(|s| s.often.clone()).map_err(Clone::clone));
+    readings.put("server.clients.seen_with_a_fault", LIST, seen.map(|s| s.explained));
     let limited = sql.rows(LIMITS).map_err(|e| e.missing("SELECT on mysql.user"));
     let limited: Read<Value> =
         limited.map(|rows| rows.iter().filter_map(|row| at_limit(row, &all)).take(5).collect());
@@ -143,30 +156,6 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         listed::counted(&all, |session| !session.background && users.contains(&session.user))
     });
     readings.put("server.clients.locked", asked, locked);
-}
-
-/// Looks at the list of sessions, the time between two, and the sessions above which a list is too long for that.
-const LOOKS: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(20);
-const MANY: usize = 500;
-
-/// Statements that are seen most often: a sample, for servers that do not count statements.
-fn seen(context: &Context, sql: &mut ReadOnly<'_>, all: &[Session]) -> Read<Value> {
-    if context.variable("performance_schema").is_some_and(|v| v.eq_ignore_ascii_case("ON") || v == "1") {
-        return Err(Missing::Absent(
-            "performance_schema is on: it counts statements by their text".to_owned(),
-        ));
-    }
-    if context.options.window.is_none() || all.len() > MANY {
-        return Err(Missing::Absent("the list of sessions was read once".to_owned()));
-    }
-    let mut times = listed::Times::default();
-    for _ in 0..LOOKS {
-        context.options.cancellation.sleep_until(Instant::now() + PAUSE);
-        let rows = sql.rows(LIST).map_err(|e| e.missing("PROCESS"))?;
-        times.add(&rows.iter().filter_map(Session::of).collect::<Vec<Session>>());
-    }
-    Ok(times.most())
 }
 
 /// An account that has, or nearly has, as many sessions as it may. Where a user has several accounts, the host of the account has to

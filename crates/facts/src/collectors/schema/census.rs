@@ -332,6 +332,9 @@ impl Census {
         is_new: bool,
     ) {
         let name = format!("{schema}.{table}");
+        if !is_new && self.without_options {
+            self.more.own_statistics(&name, &text(found, 8).to_ascii_lowercase());
+        }
         self.size(found);
         self.more.unusable(&name, found);
         let by_name = grouped(indexes);

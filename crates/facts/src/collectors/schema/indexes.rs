@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::rows::{LISTED, OURS, text};
-use super::statistics::STATISTICS;
+use super::rows::{LISTED, OURS, text, whole};
+use super::statistics::{STATISTICS, statistics};
 use crate::context::Context;
 use crate::dialect::Dialect;
 use crate::source::{Missing, Read};
@@ -90,6 +90,37 @@ pub fn duplicates(indexes: &[Index]) -> Vec<(&str, &str)> {
         }
     }
     found
+}
+
+/// Adds the sizes of superfluous indexes, by InnoDB's statistics, the largest first; of as many as are named.
+pub fn add_sizes(sql: &mut ReadOnly<'_>, found: &mut [Value]) {
+    let of = |entry: &Value| {
+        let (schema, table) = entry["table"].as_str()?.split_once('.')?;
+        Some([quoted(schema)?, quoted(table)?, quoted(entry["index"].as_str()?)?])
+    };
+    let conditions: Vec<String> = found
+        .iter()
+        .take(LISTED)
+        .filter_map(of)
+        .map(|[schema, table, index]| {
+            format!("database_name = {schema} AND table_name = {table} AND index_name = {index}")
+        })
+        .collect();
+    if conditions.is_empty() {
+        return;
+    }
+    let statement = format!(
+        "SELECT CONCAT(database_name, '.', table_name), index_name, stat_value * @@innodb_page_size FROM mysql.innodb_index_stats WHERE stat_name = 'size' AND ({})",
+        conditions.join(" OR ")
+    );
+    let rows = statistics(sql, &statement).unwrap_or_default();
+    for entry in found.iter_mut() {
+        let is = |row: &&Row| entry["table"] == text(row, 0) && entry["index"] == text(row, 1);
+        if let Some(bytes) = rows.iter().find(is).and_then(|row| whole(row, 2).ok()) {
+            entry["size_bytes"] = bytes.into();
+        }
+    }
+    found.sort_by_key(|entry| std::cmp::Reverse(entry["size_bytes"].as_u64().unwrap_or(0)));
 }
 
 /// Where the server counts the use of indexes.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::census::{Census, Part};
+use super::drift;
 use super::rows::{OURS, text, whole};
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError, quoted};
@@ -42,6 +43,9 @@ const ENGINES_AT_ONCE: u64 = 5000;
 
 /// Pauses after a statement, in times as long as it took: many follow one another.
 const RESTS: u32 = 2;
+
+/// Schemas from which on tables of one name may be those of tenants.
+const SCHEMAS_ALIKE: usize = 10;
 
 /// Time of one statement.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -85,6 +89,12 @@ pub fn definitions(sql: &mut ReadOnly<'_>, files: &Listing, until: Instant, cens
     let first = now + until.saturating_duration_since(now).mul_f64(UNLIKE_OTHERS);
     census.engines_known = unlike_others(sql, &schemas, files, first, census);
     let has_dictionary = sql.has_dictionary();
+    if all.len() >= SCHEMAS_ALIKE {
+        for (schema, table) in drift::lacking(sql) {
+            _ = census.tables(sql, &schema, &[&table]);
+            census.finish_schema();
+        }
+    }
     for (schema, Counted { tables, in_statistics }) in all {
         if Instant::now() >= until {
             break;

@@ -5,6 +5,8 @@
 mod by_name;
 mod census;
 mod described;
+mod drift;
+mod files;
 pub(super) mod indexes;
 mod many;
 pub(super) mod more;
@@ -21,9 +23,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use self::census::Census;
+use self::files::Files;
 use self::indexes::INDEX_USAGE;
 use self::rows::{COUNTED, OURS, text, whole};
-use self::statistics::{Names, behind, by_files, names, recomputes, shared, sizes, totals};
+use self::statistics::{Names, behind, by_files, names, recomputes, sizes, totals};
 use self::unkeyed::primary_keys;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
@@ -102,7 +105,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.duplicate_indexes",
             "",
-            "indexes that begin another: table, index, covered_by; among those that were read, 500 at most",
+            "indexes that begin another: table, index, covered_by, size_bytes (of the first 20); among those that were read, 500 at most",
         ),
         fact(
             "schema.text_primary_keys",
@@ -128,6 +131,11 @@ pub static COLLECTOR: Collector = Collector {
             "schema.statistics_behind",
             "",
             "open InnoDB tables of 10,000 rows or more of which half have changed since their statistics were made: table, rows, changed; 20 at most, asked for where innodb_stats_auto_recalc is OFF",
+        ),
+        fact(
+            "schema.beyond_statistics",
+            "",
+            "tables whose files have 64 MiB or more and ten times what InnoDB's statistics of ten minutes' age or more tell, where less than half is free room: table, file_bytes, told_bytes, told_rows, made_s (age of the statistics); 20 at most",
         ),
         fact(
             "schema.row_format.NAME.tables",
@@ -255,6 +263,16 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "columns of utf8mb4 with this collation, where another one is more frequent: 20 at most",
         ),
+        fact(
+            "schema.of_two_collations",
+            "",
+            "schemas whose columns of utf8mb4 have several collations, without binary ones: schema, collations; among the tables that were read, 20 at most",
+        ),
+        fact(
+            "schema.system_free_bytes",
+            "bytes",
+            "free room within the system tablespace, which a table in it tells; missing where there is none with as much of it as it has data, and in MySQL 8.0",
+        ),
         fact("schema.compressed", "", "InnoDB tables in the row format COMPRESSED: 20 at most"),
         fact("schema.most_columns", "", "the table with the most columns: table, columns"),
         fact(
@@ -343,21 +361,14 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let mut census = Census::with(if many { BTreeMap::new() } else { numbers(sql) });
     sql.at_most(None);
     let within = |time: Duration| Instant::now() + time.mul_f64(context.options.patience);
+    let of_files = files::look(context, sql, many);
     if many {
-        let unlisted = Listing::default();
-        let files = Listing::of(context).unwrap_or(&unlisted);
-        for file in &files.of_indexes {
-            census.other_engine(&file.schema, &file.table);
-        }
-        many::definitions(sql, files, within(context.options.tables_within), &mut census);
-        let again = census.again();
-        census = reading::read(sql, &again, many, within(READING), census);
-        let again: BTreeSet<_> = again.into_iter().collect();
-        chosen.retain(|table| !again.contains(table));
+        census = first_of_many(context, sql, of_files.as_ref().ok(), census, &mut chosen);
     }
     let mut read = reading::read(sql, &chosen, many, within(READING), census);
     sql.at_most(None);
     read.ask_statistics(sql);
+    readings.put("schema.beyond_statistics", "the sizes of files", files::beyond(sql, &of_files));
     readings.put("schema.option_tables", "mysql.innodb_table_stats", read.options(sql));
     readings.put("schema.rows_beyond_packet", "mysql.innodb_table_stats", shapes::beyond_packet(sql));
     sizes(&sums, Ok(read.sizes.get("InnoDB").copied()), readings);
@@ -383,19 +394,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         (false, false) => behind(sql),
     };
     readings.put("schema.statistics_behind", "INNODB_TABLESTATS", behind);
-    let mut told = Ok(true);
-    if !read.reclaimable().is_empty() {
-        // The free space of a tablespace that many share is no table's own.
-        match shared(sql) {
-            Ok(shared) => read
-                .reclaimable()
-                .retain(|entry| entry["table"].as_str().is_none_or(|table| !shared.contains(table))),
-            Err(Missing::Absent(_)) => told = Ok(false),
-            Err(missing) => told = Err(missing),
-        }
-    }
+    files::without_shared(sql, &mut read, readings);
     sql.at_most(None);
-    readings.put("schema.shared_tablespaces_told", "INNODB_TABLES", told);
     read.put(count, unseen, engines, readings);
     let from = "information_schema.PARTITIONS";
     readings.put(
@@ -404,6 +404,34 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         ends.as_ref().map(|e| e.ending.clone()).map_err(Clone::clone),
     );
     readings.put("schema.partitions_overflowing", from, ends.map(|e| e.overflowing));
+}
+
+/// Reads the definitions of many tables, and opens those of which the files or the definitions tell that they are worth it, which are
+/// taken out of `chosen`.
+fn first_of_many(
+    context: &Context,
+    sql: &mut ReadOnly<'_>,
+    of_files: Option<&Files>,
+    mut census: Census,
+    chosen: &mut Vec<(String, String)>,
+) -> Census {
+    let within = |time: Duration| Instant::now() + time.mul_f64(context.options.patience);
+    let unlisted = Listing::default();
+    let files = Listing::of(context).unwrap_or(&unlisted);
+    for file in &files.of_indexes {
+        census.other_engine(&file.schema, &file.table);
+    }
+    many::definitions(sql, files, within(context.options.tables_within), &mut census);
+    let mut again: Vec<(String, String)> = Vec::new();
+    if let Some(of_files) = of_files {
+        again.extend(of_files.filling.iter().cloned().chain(of_files.largest()));
+    }
+    let mut known: BTreeSet<(String, String)> = again.iter().cloned().collect();
+    again.extend(census.again().into_iter().filter(|table| !known.contains(table)));
+    census = reading::read(sql, &again, true, within(READING), census);
+    known.extend(again);
+    chosen.retain(|table| !known.contains(table));
+    census
 }
 
 /// Tables and views without a file of InnoDB, as far as the files of the data directory are seen.

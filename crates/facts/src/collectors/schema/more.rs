@@ -1,7 +1,7 @@
 //! Further properties of tables that were read: keys in random order, indexes that no statement can use, tables that cannot be
 //! opened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -35,6 +35,8 @@ pub struct More {
     deprecated: Vec<Value>,
     of_charset: BTreeMap<String, Vec<Value>>,
     of_collation: BTreeMap<String, Vec<Value>>,
+    /// Collations of utf8mb4 by schema.
+    of_schema: BTreeMap<String, BTreeSet<String>>,
     compressed: Vec<Value>,
     collations: BTreeMap<String, u64>,
     widest: Option<(usize, String)>,
@@ -180,6 +182,14 @@ impl More {
             }
             let mixed = |collation: &&str| collation.starts_with("utf8mb4_") && !collation.ends_with("_bin");
             if let Some(collation) = column.collation.filter(mixed) {
+                let schema = table.split_once('.').map_or(table, |(schema, _)| schema);
+                // WordPress makes tables of both of these by itself.
+                let kind = collation.to_ascii_lowercase().replace("_unicode_520_ci", "_unicode_ci");
+                match self.of_schema.get_mut(schema) {
+                    Some(kinds) if kinds.contains(&kind) => {}
+                    Some(kinds) => _ = kinds.insert(kind),
+                    None => _ = self.of_schema.insert(schema.to_owned(), BTreeSet::from([kind])),
+                }
                 let listed = self.of_collation.entry(collation.to_ascii_lowercase()).or_default();
                 if listed.len() < LISTED {
                     listed.push(Value::from(format!("{table}.{}", column.name)));
@@ -213,6 +223,10 @@ impl More {
             }
             readings.put(&format!("schema.of_charset.{charset}"), from, Ok(columns));
         }
+        let of_schema = std::mem::take(&mut self.of_schema).into_iter().filter(|(_, kinds)| kinds.len() > 1);
+        let several =
+            of_schema.take(LISTED).map(|(schema, kinds)| json!({"schema": schema, "collations": kinds}));
+        readings.put("schema.of_two_collations", from, Ok(several.collect::<Vec<Value>>()));
         // The columns of the most frequent collation are those that the others differ from.
         let most = self.collations.iter().max_by_key(|(_, columns)| **columns).map(|(name, _)| name.clone());
         for (collation, columns) in std::mem::take(&mut self.of_collation) {

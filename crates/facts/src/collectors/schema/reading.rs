@@ -29,7 +29,7 @@ pub fn read(
 ) -> Census {
     let piece = if many { 1 } else { PIECE };
     sql.at_most(Some(LONGEST));
-    for part in parts(chosen) {
+    for part in parts(chosen, many) {
         for tables in part.chunk_by(|(one, _), (other, _)| one == other).flat_map(|of| of.chunks(piece)) {
             if Instant::now() >= until {
                 return census;
@@ -47,12 +47,15 @@ pub fn read(
     census
 }
 
-/// The first tables and the others, each ordered by schema and name.
-fn parts(chosen: &[(String, String)]) -> [Vec<&(String, String)>; 2] {
+/// The first tables and the others, each ordered by schema and name; where each has statements of its own, in the order in which they
+/// are.
+fn parts(chosen: &[(String, String)], many: bool) -> [Vec<&(String, String)>; 2] {
     let (first, others) = chosen.split_at(chosen.len().min(FIRST));
     [first, others].map(|part| {
         let mut part: Vec<&(String, String)> = part.iter().collect();
-        part.sort_unstable();
+        if !many {
+            part.sort_unstable();
+        }
         part
     })
 }
@@ -99,6 +102,14 @@ mod tests {
         read(&mut ReadOnly::new(&mut notes), &chosen, false, hour(), Census::default());
         assert!(notes.0.first().is_some_and(|sql| sql.contains("'z'")));
         assert!(notes.0.last().is_some_and(|sql| sql.contains("'a'")));
+    }
+
+    #[test]
+    fn of_many_tables_the_order_of_weight_is_kept() {
+        let chosen = [tables("z", 1), tables("a", 1)].concat();
+        let mut notes = Notes::default();
+        read(&mut ReadOnly::new(&mut notes), &chosen, true, hour(), Census::default());
+        assert!(notes.0.first().is_some_and(|sql| sql.contains("'z'")));
     }
 
     #[test]

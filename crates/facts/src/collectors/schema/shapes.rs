@@ -13,8 +13,21 @@ use crate::source::Read;
 use crate::sql::{ReadOnly, Row, quoted};
 
 /// Tables of people who log in; any other name may hold the same address twice.
-const LOGINS: [&str; 9] =
-    ["user", "users", "account", "accounts", "member", "members", "login", "logins", "benutzer"];
+const LOGINS: [&str; 13] = [
+    "user",
+    "users",
+    "account",
+    "accounts",
+    "member",
+    "members",
+    "login",
+    "logins",
+    "subscriber",
+    "subscribers",
+    "benutzer",
+    "abonnent",
+    "abonnenten",
+];
 
 /// Columns by which such people are found, the most usual first.
 const NAMES: [&str; 10] = [

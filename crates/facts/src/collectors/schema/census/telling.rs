@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::super::indexes;
 use super::super::rows::{LISTED, LISTED_OF_TABLES};
 use super::super::shapes;
 use super::{Census, Rarity, largest};
@@ -37,6 +38,7 @@ impl Census {
         {
             *fullest = entry.clone();
         }
+        indexes::add_sizes(sql, &mut self.duplicates);
         let alike = shapes::few_values(sql, std::mem::take(&mut self.more.prefixes));
         self.more.short_prefixes.extend(alike);
     }
