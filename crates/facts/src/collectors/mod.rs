@@ -5,12 +5,14 @@ use crate::collector::Collector;
 pub mod access;
 pub mod account_traps;
 pub mod activity;
+pub mod authority;
 pub mod boot_files;
 pub mod cgroup;
 mod client_files;
 pub mod clients;
 mod counted;
 pub mod cpu;
+pub mod datadirs;
 mod deadlock;
 pub mod declared;
 pub mod device;
@@ -19,6 +21,7 @@ mod error_log_accounts;
 pub mod exposure;
 pub mod file_system;
 pub mod files;
+mod grant_patterns;
 pub mod health;
 pub mod innodb;
 pub mod kernel;
@@ -91,6 +94,7 @@ pub static ALL: &[&Collector] = &[
     &files::COLLECTOR,
     &places::COLLECTOR,
     &remnants::COLLECTOR,
+    &datadirs::COLLECTOR,
     &rotation::COLLECTOR,
     &exposure::COLLECTOR,
     &options::COLLECTOR,
@@ -105,6 +109,7 @@ pub static ALL: &[&Collector] = &[
     &registered::COLLECTOR,
     &stored_code::COLLECTOR,
     &access::COLLECTOR,
+    &authority::COLLECTOR,
     &privileges::COLLECTOR,
     &account_traps::COLLECTOR,
     &refused::COLLECTOR,

@@ -89,6 +89,8 @@ pub(super) const NAMED: [FactInfo; 166] = [
     fact("server.unit.options", "", ""),
     fact("server.options.defaults_file", "", ""),
     fact("host.stray_servers", "", ""),
+    fact("server.files.datadirs_beside", "", ""),
+    fact("server.tls.authorities", "", ""),
     fact("server.files.dumps", "", ""),
     fact("server.files.orphans", "", ""),
     fact("server.upkeep.jobs_with_password", "", ""),
