@@ -32,6 +32,7 @@ mod neighbours;
 pub mod network;
 pub mod objects;
 pub mod options;
+pub mod package_account;
 mod passwords;
 pub mod performance_schema;
 pub mod places;
@@ -112,6 +113,7 @@ pub static ALL: &[&Collector] = &[
     &authority::COLLECTOR,
     &privileges::COLLECTOR,
     &account_traps::COLLECTOR,
+    &package_account::COLLECTOR,
     &refused::COLLECTOR,
     &set_up::COLLECTOR,
     &error_log::COLLECTOR,

@@ -42,6 +42,7 @@ pub(super) const NAMED: [FactInfo; 166] = [
     fact("server.accounts.may_grant", "", ""),
     fact("server.accounts.listed.KIND", "", ""),
     fact("server.accounts.found.KIND", "", ""),
+    fact("server.accounts.of_packages_gone", "", ""),
     fact("server.accounts.powerful", "", ""),
     fact("server.accounts.over_system", "", ""),
     fact("server.accounts.common_password", "", ""),
