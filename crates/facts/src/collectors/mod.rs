@@ -18,6 +18,7 @@ pub mod declared;
 pub mod device;
 pub mod error_log;
 mod error_log_accounts;
+mod events_off;
 pub mod exposure;
 pub mod file_system;
 pub mod files;

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 166] = [
+pub(super) const NAMED: [FactInfo; 170] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -51,6 +51,7 @@ pub(super) const NAMED: [FactInfo; 166] = [
     fact("server.events.failing", "", ""),
     fact("server.routines.failing", "", ""),
     fact("server.events.disabled", "", ""),
+    fact("server.events.ended", "", ""),
     fact("server.events.frequent", "", ""),
     fact("server.events.of_a_source", "", ""),
     fact("server.plugins.missing", "", ""),
