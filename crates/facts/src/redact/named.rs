@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 170] = [
+pub(super) const NAMED: [FactInfo; 171] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -118,6 +118,7 @@ pub(super) const NAMED: [FactInfo; 170] = [
     fact("server.transactions.rolling_back", "", ""),
     fact("server.metadata_locks.KIND", "", ""),
     fact("server.replication_stopped", "", ""),
+    fact("server.replication_patterns", "", ""),
     fact("server.replication_wildcards", "", ""),
     fact("server.options.binlog_filters", "", ""),
     fact("server.statements.LIST", "", ""),
