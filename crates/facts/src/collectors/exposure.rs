@@ -20,7 +20,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.exposure.keys",
             "",
-            "private keys, files of the system tablespace, and those with the password of replication (master.info), that every user of the host may read: file, mode",
+            "private keys, those of encrypted tables, files of the system tablespace, and those with the password of replication (master.info), that every user of the host may read: file, mode",
         ),
         fact(
             "server.exposure.writable",
@@ -204,8 +204,13 @@ fn private_files(
         "admin_ssl_key",
         "sha256_password_private_key_path",
         "caching_sha2_password_private_key_path",
+        "keyring_file_data",
+        "file_key_management_filename",
     ];
     let mut files: Vec<String> = keys.iter().filter_map(|name| context.variable(name)).map(within).collect();
+    // The key by which the file of keys is encrypted may stand in a file as well.
+    let of_key = context.variable("file_key_management_filekey").and_then(|key| key.strip_prefix("FILE:"));
+    files.extend(of_key.map(within));
     for named in ["ssl_key", "ssl_ca"].iter().filter_map(|name| context.variable(name)) {
         // The key of the authority lies beside its certificate, or beside that of the server.
         let named = within(named);

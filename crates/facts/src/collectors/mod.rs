@@ -26,6 +26,7 @@ mod grant_patterns;
 pub mod health;
 pub mod innodb;
 pub mod kernel;
+pub mod keyring;
 mod lock_holders;
 pub mod locks;
 pub mod memory;
@@ -112,6 +113,7 @@ pub static ALL: &[&Collector] = &[
     &stored_code::COLLECTOR,
     &access::COLLECTOR,
     &authority::COLLECTOR,
+    &keyring::COLLECTOR,
     &privileges::COLLECTOR,
     &account_traps::COLLECTOR,
     &package_account::COLLECTOR,

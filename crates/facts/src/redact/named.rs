@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 171] = [
+pub(super) const NAMED: [FactInfo; 173] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -47,6 +47,8 @@ pub(super) const NAMED: [FactInfo; 171] = [
     fact("server.accounts.over_system", "", ""),
     fact("server.accounts.common_password", "", ""),
     fact("server.accounts.from_any_host", "", ""),
+    fact("server.encryption.keyring_file", "", ""),
+    fact("server.encryption.keyring_open", "", ""),
     fact("server.events.late", "", ""),
     fact("server.events.failing", "", ""),
     fact("server.routines.failing", "", ""),
