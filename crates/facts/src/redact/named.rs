@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 173] = [
+pub(super) const NAMED: [FactInfo; 175] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -159,6 +159,8 @@ pub(super) const NAMED: [FactInfo; 173] = [
     fact("server.tables.many_partitions", "", ""),
     fact("server.upkeep.backup_jobs", "", ""),
     fact("server.upkeep.jobs_ignored", "", ""),
+    fact("server.upkeep.overwrites", "", ""),
+    fact("server.upkeep.piped_unseen", "", ""),
     fact("server.upkeep.status_lost", "", ""),
     fact("server.upkeep.errors_passed", "", ""),
     fact("server.upkeep.without_routines", "", ""),
