@@ -32,6 +32,14 @@ impl Certificate {
         Some(Self(STANDARD.decode(text).ok()?))
     }
 
+    /// All certificates of a PEM file, in its order; those that cannot be read are left out.
+    pub fn all(pem: &str) -> Vec<Self> {
+        pem.split("-----BEGIN CERTIFICATE-----")
+            .skip(1)
+            .filter_map(|part| Self::read(&format!("-----BEGIN CERTIFICATE-----{part}")))
+            .collect()
+    }
+
     /// The signed part from the validity on, and the bytes behind the signed part.
     fn validity_on(&self) -> Option<(&[u8], &[u8])> {
         let (_, certificate, _) = part(&self.0)?;
@@ -41,6 +49,29 @@ impl Certificate {
         // Serial number, algorithm and issuer.
         let validity = (0..3).try_fold(after_version, |rest, _| part(rest).map(|(_, _, rest)| rest))?;
         Some((validity, signature))
+    }
+
+    /// The name of who signed it, in DER.
+    pub fn issuer(&self) -> Option<&[u8]> {
+        let (_, certificate, _) = part(&self.0)?;
+        let (_, signed, _) = part(certificate)?;
+        let (tag, _, after) = part(signed)?;
+        let after_version = if tag == VERSION { after } else { signed };
+        // Serial number and algorithm.
+        let issuer = (0..2).try_fold(after_version, |rest, _| part(rest).map(|(_, _, rest)| rest))?;
+        part(issuer).map(|(_, name, _)| name)
+    }
+
+    /// Its own name, in DER: an authority bears it as the issuer of what it signs.
+    pub fn subject(&self) -> Option<&[u8]> {
+        let (_, _, subject) = part(self.validity_on()?.0)?;
+        part(subject).map(|(_, name, _)| name)
+    }
+
+    /// The common name among its own name.
+    pub fn common_name(&self) -> Option<String> {
+        let (_, name, _) = behind(self.subject()?, &COMMON_NAME).and_then(part)?;
+        Some(String::from_utf8_lossy(name).into_owned())
     }
 
     /// The end of the validity, in UTC.

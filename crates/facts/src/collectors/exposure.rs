@@ -1,5 +1,7 @@
 //! Files of the server that other users of the host may read or write, and files that it holds open though they are deleted.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
@@ -18,7 +20,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.exposure.keys",
             "",
-            "private keys, files of the system tablespace, and those with the password of replication (master.info), that every user of the host may read: file, mode",
+            "private keys, those of encrypted tables, files of the system tablespace, and those with the password of replication (master.info), that every user of the host may read: file, mode",
         ),
         fact(
             "server.exposure.writable",
@@ -34,6 +36,11 @@ pub static COLLECTOR: Collector = Collector {
             "server.exposure.standard_error",
             "",
             "where the server's standard error goes: a file, a pipe or a socket",
+        ),
+        fact(
+            "server.exposure.logs_moved",
+            "",
+            "files that the slow log or the general log goes on in after they were renamed, ten minutes ago or more: file (that the variable names), written (that the server writes to)",
         ),
         fact(
             "server.exposure.deleted_open",
@@ -100,8 +107,53 @@ fn run(context: &Context, readings: &Readings) {
         context.source.link(&server.file("fd/2")),
     );
     let folder = server.file("fd");
-    let deleted = deleted(&context.source, &folder, &logs, context.variable("tmpdir").unwrap_or("/tmp"));
+    let open = open_files(&context.source, &folder);
+    let moved = open.as_ref().map_err(Clone::clone).map(|open| {
+        let on = logs_on(context).into_iter().map(within);
+        on.filter_map(|log| moved(&place, open, &log, now_s())).collect::<Vec<Value>>()
+    });
+    readings.put("server.exposure.logs_moved", folder.clone(), moved);
+    let tmpdir = context.variable("tmpdir").unwrap_or("/tmp");
+    let deleted = open.map(|open| deleted(&context.source, &open, &logs, tmpdir));
     readings.put("server.exposure.deleted_open", folder, deleted);
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+}
+
+/// The files of logs that the server writes.
+fn logs_on(context: &Context) -> Vec<&str> {
+    let to_files = context.variable("log_output").is_none_or(|to| to.to_ascii_uppercase().contains("FILE"));
+    let is_on = |name: &str| context.variable(name).is_some_and(|value| ["ON", "1"].contains(&value));
+    let logs = [("slow_query_log", "slow_query_log_file"), ("general_log", "general_log_file")];
+    let on = logs.into_iter().filter(|(switch, _)| to_files && is_on(switch));
+    on.filter_map(|(_, file)| context.variable(file)).collect()
+}
+
+/// What a process holds open: the path below /proc and the file's.
+fn open_files(source: &Source, folder: &str) -> Read<Vec<(String, String)>> {
+    let numbers = source.list(folder)?.into_iter().take(MOST_OPEN).map(|number| format!("{folder}/{number}"));
+    Ok(numbers.filter_map(|path| Some((path.clone(), source.link(&path).ok()?))).collect())
+}
+
+/// The file that a log goes on in, where it was renamed as logrotate does. Between the renaming and the server's opening it anew
+/// some moments pass: a file of the log's name that is that young says nothing.
+fn moved(place: &Place<'_>, open: &[(String, String)], log: &str, now_s: u64) -> Option<Value> {
+    const YOUNG_S: u64 = 600;
+    let renamed = |target: &&str| {
+        target.strip_prefix(log).is_some_and(|rest| {
+            rest.starts_with(['.', '-']) && !rest.contains('/') && !rest.ends_with(" (deleted)")
+        })
+    };
+    let targets = || open.iter().map(|(_, target)| target.as_str());
+    if targets().any(|target| target == log) {
+        return None;
+    }
+    let written = targets().find(renamed)?;
+    let new = place.source.stat(&format!("{}{log}", place.view)).ok();
+    let is_young = new.is_some_and(|new| now_s.saturating_sub(new.modified_s) < YOUNG_S);
+    (!is_young).then(|| json!({"file": log, "written": written}))
 }
 
 /// Folders of schemas in which every user may write to files of tables: folder, files (their number), mode (of the first). Where the
@@ -152,8 +204,13 @@ fn private_files(
         "admin_ssl_key",
         "sha256_password_private_key_path",
         "caching_sha2_password_private_key_path",
+        "keyring_file_data",
+        "file_key_management_filename",
     ];
     let mut files: Vec<String> = keys.iter().filter_map(|name| context.variable(name)).map(within).collect();
+    // The key by which the file of keys is encrypted may stand in a file as well.
+    let of_key = context.variable("file_key_management_filekey").and_then(|key| key.strip_prefix("FILE:"));
+    files.extend(of_key.map(within));
     for named in ["ssl_key", "ssl_ca"].iter().filter_map(|name| context.variable(name)) {
         // The key of the authority lies beside its certificate, or beside that of the server.
         let named = within(named);
@@ -217,15 +274,13 @@ pub(super) fn with_password(source: &Source, view: &str, path: &str) -> Option<V
 }
 
 /// Files that a process holds open and that have no name any more.
-fn deleted(source: &Source, folder: &str, logs: &[String], tmpdir: &str) -> Read<Vec<Value>> {
+fn deleted(source: &Source, open: &[(String, String)], logs: &[String], tmpdir: &str) -> Vec<Value> {
     let mut found: Vec<Value> = Vec::new();
-    for number in source.list(folder)?.into_iter().take(MOST_OPEN) {
-        let path = format!("{folder}/{number}");
-        let Ok(target) = source.link(&path) else { continue };
+    for (path, target) in open {
         let Some(name) = target.strip_suffix(" (deleted)").filter(|name| name.starts_with('/')) else {
             continue;
         };
-        let Ok(attributes) = source.stat(&path) else { continue };
+        let Ok(attributes) = source.stat(path) else { continue };
         // As slow.log, and slow.log.1 after a rotation that removed it later.
         let is_log = logs.iter().any(|log| {
             name.strip_prefix(log.as_str())
@@ -239,7 +294,7 @@ fn deleted(source: &Source, folder: &str, logs: &[String], tmpdir: &str) -> Read
     found.sort_by_key(|entry| entry["file"].to_string());
     found.dedup_by_key(|entry| entry["file"].clone());
     found.truncate(20);
-    Ok(found)
+    found
 }
 
 #[cfg(test)]
@@ -320,7 +375,30 @@ mod tests {
         tree.link("proc/1/fd/4", &real("tmp/ibXYZ (deleted)"));
         tree.link("proc/1/fd/5", "/srv/data/ibdata1");
         let logs = [real("srv/general.log")];
-        let found = deleted(&tree.source(), "/proc/1/fd", &logs, &real("tmp")).unwrap();
+        let open = open_files(&tree.source(), "/proc/1/fd").unwrap();
+        let found = deleted(&tree.source(), &open, &logs, &real("tmp"));
         assert_eq!(found, [json!({"file": logs[0], "size_bytes": 4})]);
+    }
+
+    #[test]
+    fn a_log_that_was_renamed_under_the_server_is_told_with_the_file_it_goes_on_in() {
+        let tree = Tree::of(&[("var/log/slow.log", "")]);
+        let source = tree.source();
+        let place = Place { source: &source, view: "" };
+        let written_s = source.stat("/var/log/slow.log").unwrap().modified_s;
+        let of = |target: &str, age_s: u64| {
+            let open = [("/proc/1/fd/7".to_owned(), target.to_owned())];
+            moved(&place, &open, "/var/log/slow.log", written_s + age_s)
+        };
+        let expected = json!({"file": "/var/log/slow.log", "written": "/var/log/slow.log.1"});
+        assert_eq!(of("/var/log/slow.log.1", 600), Some(expected));
+        for (target, age_s) in [
+            ("/var/log/slow.log.1", 599),
+            ("/var/log/slow.log", 600),
+            ("/var/log/slow.log.1 (deleted)", 600),
+            ("/var/log/slow.logs", 600),
+        ] {
+            assert_eq!(of(target, age_s), None, "{target}");
+        }
     }
 }

@@ -5,24 +5,29 @@ use crate::collector::Collector;
 pub mod access;
 pub mod account_traps;
 pub mod activity;
+pub mod authority;
 pub mod boot_files;
 pub mod cgroup;
 mod client_files;
 pub mod clients;
 mod counted;
 pub mod cpu;
+pub mod datadirs;
 mod deadlock;
 pub mod declared;
 pub mod device;
 pub mod error_log;
 mod error_log_accounts;
 mod error_log_kinds;
+mod events_off;
 pub mod exposure;
 pub mod file_system;
 pub mod files;
+mod grant_patterns;
 pub mod health;
 pub mod innodb;
 pub mod kernel;
+pub mod keyring;
 mod lock_holders;
 pub mod locks;
 pub mod memory;
@@ -30,6 +35,7 @@ mod neighbours;
 pub mod network;
 pub mod objects;
 pub mod options;
+pub mod package_account;
 mod passwords;
 pub mod performance_schema;
 pub mod places;
@@ -95,6 +101,7 @@ pub static ALL: &[&Collector] = &[
     &files::COLLECTOR,
     &places::COLLECTOR,
     &remnants::COLLECTOR,
+    &datadirs::COLLECTOR,
     &rotation::COLLECTOR,
     &exposure::COLLECTOR,
     &options::COLLECTOR,
@@ -109,8 +116,11 @@ pub static ALL: &[&Collector] = &[
     &registered::COLLECTOR,
     &stored_code::COLLECTOR,
     &access::COLLECTOR,
+    &authority::COLLECTOR,
+    &keyring::COLLECTOR,
     &privileges::COLLECTOR,
     &account_traps::COLLECTOR,
+    &package_account::COLLECTOR,
     &refused::COLLECTOR,
     &set_up::COLLECTOR,
     &error_log::COLLECTOR,

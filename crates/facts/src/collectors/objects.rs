@@ -80,9 +80,14 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.events.frequent",
             "",
-            "recurring events that are enabled and run every nine seconds or more often; 20 at most",
+            "recurring events that are enabled and run every 15 seconds or more often; 20 at most",
         ),
         fact("server.events.disabled", "", "events that are disabled; 20 at most"),
+        fact(
+            "server.events.ended",
+            "",
+            "those of them whose ENDS has passed: event, ended_s (ago), every_s (from run to run, 0 where it ran once); 20 at most",
+        ),
         fact(
             "server.events.of_a_source",
             "",
@@ -140,9 +145,8 @@ const CHECKS: &str = "SELECT s.statements REGEXP 'foreign_key_checks:?=(0|off|fa
 const DEFAULTS: &str = "SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema') ORDER BY SCHEMA_NAME LIMIT 5000";
 const ENABLED_NAMES: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const LATE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND COALESCE(ENDS, COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())) >= COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW()) AND TIMESTAMPDIFF(SECOND, GREATEST(COALESCE(LAST_EXECUTED, CREATED), COALESCE(STARTS, CREATED), CREATED), COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())) > 2 * INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END AND INTERVAL_VALUE REGEXP '^[0-9]+$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
-const FREQUENT: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND INTERVAL_FIELD = 'SECOND' AND INTERVAL_VALUE REGEXP '^[0-9]$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
+const FREQUENT: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND INTERVAL_FIELD = 'SECOND' AND INTERVAL_VALUE REGEXP '^([0-9]|1[0-5])$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const OF_A_SOURCE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS IN ('SLAVESIDE_DISABLED', 'REPLICA_SIDE_DISABLED') ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
-const DISABLED: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'DISABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const FILES: &str =
     "SELECT COUNT(*) FROM mysql.user WHERE File_priv = 'Y' AND Super_priv = 'N' AND User <> 'mariadb.sys'";
 
@@ -282,7 +286,6 @@ fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
         ("server.events.named", ENABLED_NAMES),
         ("server.events.late", LATE),
         ("server.events.frequent", FREQUENT),
-        ("server.events.disabled", DISABLED),
         ("server.events.of_a_source", OF_A_SOURCE),
     ];
     let counts = [("server.events.without_definer", EVENTS), ("server.events.enabled", ENABLED)];
@@ -290,9 +293,11 @@ fn events(sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put("server.events.of_users", EVENTS_COUNTED, all.clone());
     if all == Ok(Value::from(0)) {
         counts.iter().for_each(|(id, _)| readings.put(id, EVENTS_COUNTED, Ok(0)));
+        super::events_off::put_none(readings);
         return lists.iter().for_each(|(id, _)| readings.put(id, EVENTS_COUNTED, Ok(Vec::<Value>::new())));
     }
     counts.iter().for_each(|(id, statement)| put_count(sql, id, statement, readings));
+    super::events_off::put(sql, readings);
     for (id, statement) in lists {
         let rows = sql.rows(statement).map_err(|e| e.missing("EVENT"));
         let names = rows.map(super::counted::names);

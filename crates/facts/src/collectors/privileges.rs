@@ -69,6 +69,11 @@ pub static COLLECTOR: Collector = Collector {
             "grants whose _ stands for any character and which match two schemas or more: account, pattern, number of schemas",
         ),
         fact(
+            "server.grants.by_percent",
+            "",
+            "grants by a % that reach schemas in use and such as their names call tests or archives, or a schema and others that begin with its name: account, pattern, schemas (5), number, writes, mixed",
+        ),
+        fact(
             "server.grants.parts_of_super",
             "",
             "accounts beside root without SUPER and CREATE USER that have parts of SUPER which change how the server replicates, who may connect or what is read-only: account, privileges",
@@ -222,11 +227,6 @@ const SAME_NAME: [Wording; 1] = [(
     "SELECT CONCAT(User, ': ', GROUP_CONCAT(Host ORDER BY Host SEPARATOR ' ')) FROM mysql.user WHERE User NOT IN ('root', '') GROUP BY User HAVING COUNT(*) > 1 ORDER BY User LIMIT 20",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
-/// Grants whose pattern matches two schemas or more by a _ that stands for any character.
-const WIDE: [Wording; 1] = [(
-    "SELECT CONCAT(d.User, '@', d.Host, ' on ', REPLACE(d.Db, CHAR(92), ''), ' (', COUNT(*), ' schemas)') FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE REPLACE(d.Db, CHAR(92), '|') ESCAPE '|' WHERE REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') GROUP BY d.User, d.Host, d.Db HAVING COUNT(*) > 1 ORDER BY 1 LIMIT 20",
-    &[mysql(50_507..), mariadb(50_200..)],
-)];
 /// Parts of SUPER that a program has no need of, of accounts that have not all of it.
 const PARTS_OF_SUPER: [Wording; 2] = [
     (
@@ -282,7 +282,6 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         ("server.grants.roles_that_log_in", &ROLES_THAT_LOG_IN[..]),
         ("server.grants.idle_roles", &IDLE_ROLES[..]),
         ("server.grants.patterns", &PATTERNS[..]),
-        ("server.grants.wide_patterns", &WIDE[..]),
         ("server.grants.parts_of_super", &PARTS_OF_SUPER[..]),
         ("server.grants.of_all", &OF_ALL[..]),
         ("server.grants.to_public", &TO_PUBLIC[..]),
@@ -300,6 +299,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
             .map_err(|e| e.missing("SELECT on schema mysql"));
         readings.put(id, "the tables of accounts", names);
     }
+    super::grant_patterns::put(sql, readings);
     let (statement, table) = first_of(sql, &ENDING);
     let ending = table.map_err(|e| e.missing("SELECT on schema mysql")).map(|table| {
         let one = |row: crate::sql::Row| {
@@ -359,7 +359,6 @@ mod tests {
             &SECOND,
             &IN_COMMENTS,
             &THAT_LOCK,
-            &WIDE,
             &PARTS_OF_SUPER,
             &ENDING,
         ];

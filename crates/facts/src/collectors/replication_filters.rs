@@ -2,18 +2,22 @@
 
 use serde_json::{Value, json};
 
-use crate::collectors::counted::{few_tables, names};
+use crate::collectors::counted::few_tables;
 use crate::source::Read;
-use crate::sql::{ReadOnly, quoted};
+use crate::sql::{ReadOnly, Row, quoted};
+
+/// Entries of a list.
+const LISTED: usize = 20;
 
 /// Patterns that are looked at.
 const LOOKED_AT: usize = 20;
 
-/// Notes the patterns of an option whose `_` stands for any character.
+/// Notes the patterns of an option that may match more than one table.
 pub(super) fn note(option: &'static str, value: &str, patterns: &mut Vec<(&'static str, String)>) {
     for pattern in value.split(',').map(str::trim) {
         let known = patterns.iter().any(|(_, p)| p == pattern);
-        if !known && patterns.len() < LOOKED_AT && literal(pattern).is_some_and(|l| l != escaped(pattern)) {
+        let is_one = |literal: String| literal == escaped(pattern) && !pattern.replace("\\%", "").contains('%');
+        if !known && patterns.len() < LOOKED_AT && literal(pattern).is_some_and(|l| !is_one(l)) {
             patterns.push((option, pattern.to_owned()));
         }
     }
@@ -41,26 +45,64 @@ fn literal(pattern: &str) -> Option<String> {
     Some(out)
 }
 
-/// The patterns that match tables by a `_` that is another character there.
-pub(super) fn matched(sql: &mut ReadOnly<'_>, patterns: &[(&'static str, String)]) -> Read<Vec<Value>> {
+/// What patterns match here.
+#[derive(Debug, Default)]
+pub(super) struct Matched {
+    /// Patterns with tables that they match by a `_` that is another character there: option, pattern, tables (20).
+    pub wildcards: Vec<Value>,
+    /// Patterns of names with several tables: option, pattern, number, tables (5), mixed.
+    pub several: Vec<Value>,
+}
+
+/// Looks up the tables that patterns match.
+pub(super) fn matched(sql: &mut ReadOnly<'_>, patterns: &[(&'static str, String)]) -> Read<Matched> {
+    let mut found = Matched::default();
     if patterns.is_empty() {
-        return Ok(Vec::new());
+        return Ok(found);
     }
     few_tables(sql)?;
-    let mut found = Vec::new();
     for (option, pattern) in patterns {
         let both = literal(pattern).and_then(|literal| Some((quoted(&escaped(pattern))?, quoted(&literal)?)));
         let Some((any, literal)) = both else { continue };
         let name = "CONCAT(TABLE_SCHEMA, '.', TABLE_NAME)";
         let statement = format!(
-            "SELECT {name} FROM information_schema.TABLES WHERE {name} LIKE {any} ESCAPE '|' AND {name} NOT LIKE {literal} ESCAPE '|' AND TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') ORDER BY 1 LIMIT 20"
+            "SELECT {name}, {name} NOT LIKE {literal} ESCAPE '|' FROM information_schema.TABLES WHERE {name} LIKE {any} ESCAPE '|' AND TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys') ORDER BY 2 DESC, 1 LIMIT 100"
         );
-        let tables = sql.rows(&statement).map(names).map_err(|e| e.missing("SELECT on the tables"))?;
-        if !tables.is_empty() {
-            found.push(json!({"option": option, "pattern": pattern, "tables": tables}));
+        let rows = sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"))?;
+        let cell = |row: &Row, place: usize| row.get(place).cloned().flatten().unwrap_or_default();
+        let other = rows.iter().filter(|row| cell(row, 1) == "1").map(|row| Value::from(cell(row, 0)));
+        let other: Vec<Value> = other.take(LISTED).collect();
+        if !other.is_empty() {
+            found.wildcards.push(json!({"option": option, "pattern": pattern, "tables": other}));
         }
+        let names: Vec<String> = rows.iter().map(|row| cell(row, 0)).collect();
+        found.several.extend(several(option, pattern, &names));
     }
     Ok(found)
+}
+
+/// A pattern that begins the names of several tables of a schema. A whole schema is meant by `schema.%`.
+fn several(option: &str, pattern: &str, names: &[String]) -> Option<Value> {
+    let (_, of_table) = pattern.split_once('.')?;
+    let begins = of_table.split('%').next().is_some_and(|stem| !stem.is_empty());
+    if !begins || names.len() < 2 {
+        return None;
+    }
+    let aside = names.iter().filter(|name| is_aside(name)).count();
+    let some: Vec<&String> = names.iter().take(5).collect();
+    let mixed = aside > 0 && aside < names.len();
+    Some(json!({"option": option, "pattern": pattern, "number": names.len(), "tables": some, "mixed": mixed}))
+}
+
+/// Whether the name of a table says that a replica can do without it.
+fn is_aside(name: &str) -> bool {
+    const WORDS: [&str; 22] = [
+        "tmp", "temp", "cache", "caches", "log", "logs", "session", "sessions", "queue", "jobs", "old", "bak",
+        "backup", "test", "import", "staging", "stats", "audit", "history", "archive", "trace", "debug",
+    ];
+    let lower = name.to_ascii_lowercase();
+    let table = lower.split_once('.').map_or(lower.as_str(), |(_, table)| table);
+    table.split('_').any(|word| WORDS.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit())))
 }
 
 #[cfg(test)]
@@ -71,8 +113,23 @@ mod tests {
     fn a_pattern_is_looked_at_where_an_underscore_is_a_wildcard() {
         let mut patterns = Vec::new();
         note("ignore", "%.tmp_%,shop.a%, crm.t\\_1,%.tmp_%,a|b._", &mut patterns);
-        assert_eq!(patterns, [("ignore", "%.tmp_%".to_owned())]);
+        let expected = ["%.tmp_%", "shop.a%"].map(|pattern| ("ignore", pattern.to_owned()));
+        assert_eq!(patterns, expected);
         assert_eq!(literal("%.tmp_%").as_deref(), Some("%.tmp|_%"));
         assert_eq!(literal("crm.t\\_1_").as_deref(), Some("crm.t|_1|_"));
+    }
+
+    #[test]
+    fn a_pattern_that_begins_the_names_of_several_tables_is_told() {
+        let names = |tables: &[&str]| tables.iter().map(|&table| table.to_owned()).collect::<Vec<String>>();
+        let stock = names(&["shop.stock_move", "shop.stock_reservation", "shop.stock_tmp"]);
+        let expected = json!({
+            "option": "ignore", "pattern": "shop.stock%", "number": 3, "tables": stock, "mixed": true,
+        });
+        assert_eq!(several("ignore", "shop.stock%", &stock), Some(expected));
+        assert_eq!(several("do", "shop.stock%", &stock[..2]).unwrap()["mixed"], false);
+        assert_eq!(several("ignore", "%.tmp%", &names(&["a.tmp1", "b.tmp_2"])).unwrap()["mixed"], false);
+        assert_eq!(several("ignore", "shop.%", &stock), None);
+        assert_eq!(several("ignore", "shop.stock%", &stock[..1]), None);
     }
 }

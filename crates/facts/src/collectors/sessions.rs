@@ -44,6 +44,11 @@ pub static COLLECTOR: Collector = Collector {
             "channels that do not run: channel, errno, error, waiting (transactions that were fetched and not applied), since (of the error, where the server tells it)",
         ),
         fact(
+            "server.replication_patterns",
+            "",
+            "patterns of a replica's filters that begin the names of several tables that are here: option (do, ignore), pattern, number, tables (5), mixed (whether some of the names speak of logs, caches or the like and others do not)",
+        ),
+        fact(
             "server.replication_wildcards",
             "",
             "filters of tables by a pattern whose _ stands for any character and which match tables by that: option (do, ignore), pattern, tables; 20 at most",

@@ -6,6 +6,7 @@ mod jobs;
 mod kept;
 mod makes;
 mod others;
+mod piped;
 mod shell;
 mod target;
 
@@ -65,6 +66,16 @@ pub static COLLECTOR: Collector = Collector {
             "server.upkeep.status_lost",
             "",
             "scripts that send a dump through a pipe and do not look whether it failed; 20 at most",
+        ),
+        fact(
+            "server.upkeep.piped_unseen",
+            "",
+            "files of cron with a line that sends a dump through a pipe, where what it says of its failure reaches nobody; 20 at most",
+        ),
+        fact(
+            "server.upkeep.overwrites",
+            "",
+            "dumps that each run writes to a file of one name, which no job renames or carries away: job, file; 20 at most",
         ),
         fact(
             "server.upkeep.errors_passed",
@@ -236,6 +247,8 @@ fn of_jobs<'a>(
         let holds = others::physical(jobs);
         put(id, if holds { vec![] } else { dumps::without(&dumps, long, short) });
     }
+    put("piped_unseen", piped::unseen(source, jobs));
+    put("overwrites", piped::overwrites(jobs));
     put("raw_copies", others::raw_copies(jobs, places));
     put("deletes_binlogs", others::deletes_binlogs(jobs, places));
     put("scanners", others::scanners(jobs, places));

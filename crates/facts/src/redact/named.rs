@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 166] = [
+pub(super) const NAMED: [FactInfo; 175] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -42,14 +42,18 @@ pub(super) const NAMED: [FactInfo; 166] = [
     fact("server.accounts.may_grant", "", ""),
     fact("server.accounts.listed.KIND", "", ""),
     fact("server.accounts.found.KIND", "", ""),
+    fact("server.accounts.of_packages_gone", "", ""),
     fact("server.accounts.powerful", "", ""),
     fact("server.accounts.over_system", "", ""),
     fact("server.accounts.common_password", "", ""),
     fact("server.accounts.from_any_host", "", ""),
+    fact("server.encryption.keyring_file", "", ""),
+    fact("server.encryption.keyring_open", "", ""),
     fact("server.events.late", "", ""),
     fact("server.events.failing", "", ""),
     fact("server.routines.failing", "", ""),
     fact("server.events.disabled", "", ""),
+    fact("server.events.ended", "", ""),
     fact("server.events.frequent", "", ""),
     fact("server.events.of_a_source", "", ""),
     fact("server.plugins.missing", "", ""),
@@ -89,6 +93,8 @@ pub(super) const NAMED: [FactInfo; 166] = [
     fact("server.unit.options", "", ""),
     fact("server.options.defaults_file", "", ""),
     fact("host.stray_servers", "", ""),
+    fact("server.files.datadirs_beside", "", ""),
+    fact("server.tls.authorities", "", ""),
     fact("server.files.dumps", "", ""),
     fact("server.files.orphans", "", ""),
     fact("server.upkeep.jobs_with_password", "", ""),
@@ -114,6 +120,7 @@ pub(super) const NAMED: [FactInfo; 166] = [
     fact("server.transactions.rolling_back", "", ""),
     fact("server.metadata_locks.KIND", "", ""),
     fact("server.replication_stopped", "", ""),
+    fact("server.replication_patterns", "", ""),
     fact("server.replication_wildcards", "", ""),
     fact("server.options.binlog_filters", "", ""),
     fact("server.statements.LIST", "", ""),
@@ -152,6 +159,8 @@ pub(super) const NAMED: [FactInfo; 166] = [
     fact("server.tables.many_partitions", "", ""),
     fact("server.upkeep.backup_jobs", "", ""),
     fact("server.upkeep.jobs_ignored", "", ""),
+    fact("server.upkeep.overwrites", "", ""),
+    fact("server.upkeep.piped_unseen", "", ""),
     fact("server.upkeep.status_lost", "", ""),
     fact("server.upkeep.errors_passed", "", ""),
     fact("server.upkeep.without_routines", "", ""),

@@ -127,8 +127,10 @@ impl Linter<'_> {
             } else {
                 format!("Write into {} what is meant to be after a restart", known.written.place.text())
             };
+            let shown = |value: &str| if value.is_empty() { "empty".to_owned() } else { value.to_owned() };
+            let place = known.written.place.text();
             let summary =
-                format!("{name} is {asked} in {} and {now} in the server: {by}", known.written.place.text());
+                format!("{name} is {} in {place} and {} in the server: {by}", shown(asked), shown(&now));
             let problem = self
                 .problem(known.written, name, summary)
                 .evidence(&format!("server.variable.{name}"), "SHOW GLOBAL VARIABLES", &now)

@@ -46,7 +46,7 @@ pub fn canonical(kind: KnobType, rules: &Rules, value: &str) -> String {
 }
 
 /// Compares the running with the requested value. `None` also where the server is asked to choose, and where one value
-/// has several forms: paths, lists, sets with a collective name.
+/// has several forms: paths, lists, sets other than sql_mode, and that with a collective name.
 pub fn differs(seen: &KnobSeen, rules: &Rules, asked: &str, now: &str) -> Option<Differs> {
     let (wanted, has) = (canonical(seen.kind, rules, asked), canonical(seen.kind, rules, now));
     if wanted == has {
@@ -74,6 +74,17 @@ pub fn differs(seen: &KnobSeen, rules: &Rules, asked: &str, now: &str) -> Option
             };
             (at(&wanted)? != at(&has)?).then_some(Differs { slight: false })
         }
+        KnobType::Set if seen.values.iter().any(|known| known == "STRICT_TRANS_TABLES") => {
+            (is_plain_mode(seen, &wanted) && is_plain_mode(seen, &has)).then_some(Differs { slight: false })
+        }
         KnobType::Set | KnobType::Flags | KnobType::Text => None,
     }
+}
+
+/// Whether a canonical sql_mode has modes in full only, and none that stands for several or is a number.
+fn is_plain_mode(seen: &KnobSeen, modes: &str) -> bool {
+    const COLLECTIVE: [&str; 9] =
+        ["ansi", "traditional", "oracle", "db2", "maxdb", "mssql", "postgresql", "mysql323", "mysql40"];
+    let known = |mode: &str| seen.values.iter().any(|value| value.eq_ignore_ascii_case(mode));
+    modes.is_empty() || modes.split(',').all(|mode| !COLLECTIVE.contains(&mode) && known(mode))
 }

@@ -266,6 +266,30 @@ pub(super) fn together(all: &[Session]) -> Value {
     heaviest(found.collect(), LISTED)
 }
 
+/// Statements that several events, or runs of one, are at: the server lists the session of a run as one that connects. What waits for
+/// a lock that GET_LOCK gives is guarded by it. Without the name of a table a statement is alike in many events.
+pub(super) fn of_events(all: &[Session]) -> Value {
+    let mut groups: BTreeMap<(&str, &str), (u64, i64)> = BTreeMap::new();
+    for session in all {
+        let is_run = session.command == "Connect" && !session.background && session.user != NOT_YET;
+        let runs = is_run && session.in_schema_of_users() && !session.statement.is_empty();
+        if runs && session.statement != "a statement" && session.state != "User lock" {
+            let group = groups.entry((&session.schema, &session.statement)).or_default();
+            *group = (group.0 + 1, group.1.max(session.time_s));
+        }
+    }
+    let least = |statement: &str| if statement.contains(' ') { 2 } else { 3 };
+    let found = groups.into_iter().filter(|((_, statement), (sessions, _))| *sessions >= least(statement)).map(
+        |((schema, statement), (sessions, longest_s))| {
+            let entry = json!({
+                "schema": schema, "statement": statement, "sessions": sessions, "longest_s": longest_s,
+            });
+            (sessions, entry)
+        },
+    );
+    heaviest(found.collect(), LISTED)
+}
+
 /// Who reads the binary log.
 pub(super) fn binlog_readers(all: &[Session]) -> Value {
     let readers = all.iter().filter(|session| session.reads_binlog());
@@ -338,6 +362,23 @@ mod tests {
         assert_eq!(from_test_hosts(&all, "db1").as_array().map(Vec::len), Some(1));
         assert_eq!(from_test_hosts(&all, "stg-db1"), json!([]));
         assert_eq!(logging_in(&all), (1, json!([{"host": "10.1.2.3", "sessions": 1, "longest_s": 9}])));
+    }
+
+    #[test]
+    fn runs_of_an_event_beside_each_other_are_told() {
+        let run = |info: &str, state: &str| session("dba", "localhost", "Connect", 30, state, info);
+        let all = [
+            run("DELETE FROM gps WHERE at < NOW()", "Updating"),
+            run("DELETE FROM gps WHERE at < NOW()", "Updating"),
+            run("SELECT SLEEP(40)", "User sleep"),
+            run("SELECT SLEEP(40)", "User sleep"),
+            run("DO GET_LOCK('gps', 60)", "User lock"),
+            run("DO GET_LOCK('gps', 60)", "User lock"),
+            run("DO GET_LOCK('gps', 60)", "User lock"),
+            session("system user", "", "Connect", 30, "", "DELETE FROM gps"),
+        ];
+        let expected = json!([{"schema": "shop", "statement": "DELETE of gps", "sessions": 2, "longest_s": 30}]);
+        assert_eq!(of_events(&all), expected);
     }
 
     #[test]

@@ -72,6 +72,11 @@ pub static COLLECTOR: Collector = Collector {
             "statements that three sessions or more have run for a minute or more each: statement, user, sessions, longest_s; 5 at most",
         ),
         fact(
+            "server.clients.of_events",
+            "",
+            "statements that two runs of events or more are at side by side (three, where the statement names no table): schema, statement, sessions, longest_s; 5 at most",
+        ),
+        fact(
             "server.clients.seen",
             "",
             "where nothing counts statements by their text, those that were seen most often in ten looks at the list of sessions within a fifth of a second: statement, user, times; 5 at most",
@@ -141,6 +146,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     put("unfetched", listed::named(&all, 60, Session::is_unfetched));
     put("copying", listed::named(&all, 30, Session::copies_a_table));
     put("together", listed::together(&all));
+    put("of_events", listed::of_events(&all));
     put("binlog_readers", listed::binlog_readers(&all));
     put("catalogue", listed::named(&all, 5, Session::reads_the_catalogue));
     let seen = seen::seen(context, sql, &all);

@@ -55,6 +55,11 @@ pub static COLLECTOR: Collector = Collector {
             "users whose sessions have different time zones: user, zones; 5 at most, likewise",
         ),
         fact(
+            "server.clients.strict_and_not",
+            "",
+            "users some of whose sessions have a strict sql_mode and some have none: user, strict, not_strict; 5 at most, likewise",
+        ),
+        fact(
             "server.clients.old_drivers",
             "",
             "sessions of old drivers: user, host, driver, sessions; 5 at most",
@@ -149,6 +154,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         server_is_strict && set.has("sql_mode", |mode| !strict(mode)) && !set.client.is_command_line()
     };
     put("not_strict", SETTINGS, of(&not_strict));
+    put("strict_and_not", SETTINGS, set.as_ref().map(|set| strict_and_not(set, strict)).map_err(Clone::clone));
     put("unlogged", SETTINGS, of(&|set| set.has("sql_log_bin", |value| value.eq_ignore_ascii_case("OFF"))));
     let utf8: BTreeSet<String> = match set.is_ok() {
         true => sql.rows(UTF8).unwrap_or_default().into_iter().flatten().flatten().collect(),
@@ -369,6 +375,20 @@ fn time_zones(set: &[Set<'_>], system: &str) -> Value {
     mixed.take(LISTED).collect()
 }
 
+/// Users of whose sessions two or more are strict, and two or more are not.
+fn strict_and_not(set: &[Set<'_>], strict: impl Fn(&str) -> bool) -> Value {
+    let mut of_user: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for one in set.iter().filter(|one| !one.client.is_command_line()) {
+        let Some(mode) = one.values.get("sql_mode") else { continue };
+        let (with, without) = of_user.entry(&one.client.user).or_default();
+        *if strict(mode) { with } else { without } += 1;
+    }
+    let mixed = of_user.into_iter().filter(|(_, (with, without))| *with.min(without) >= 2);
+    let entry =
+        |(user, (with, without))| json!({"user": user, "strict": with, "not_strict": without});
+    mixed.map(entry).take(LISTED).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::sessions::client;
@@ -388,6 +408,18 @@ mod tests {
         ];
         let found = grouped(&all, &|set| set.has("sql_mode", str::is_empty));
         assert_eq!(found, json!([{"user": "api", "host": "10.1.1.1", "sessions": 2}]));
+    }
+
+    #[test]
+    fn a_user_is_told_whose_sessions_are_strict_in_part() {
+        let (one, other) = (client("api", "10.1.1.1", "java"), client("bi", "10.1.1.2", "java"));
+        let mode = |client, value| set(client, "sql_mode", value);
+        let mut all = vec![mode(&one, "STRICT_TRANS_TABLES"), mode(&one, "STRICT_TRANS_TABLES"), mode(&one, "")];
+        all.extend([mode(&other, ""), mode(&other, "")]);
+        let strict = |text: &str| text.contains("STRICT_");
+        assert_eq!(strict_and_not(&all, strict), json!([]));
+        all.push(mode(&one, ""));
+        assert_eq!(strict_and_not(&all, strict), json!([{"user": "api", "strict": 2, "not_strict": 2}]));
     }
 
     #[test]

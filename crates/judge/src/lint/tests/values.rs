@@ -77,3 +77,23 @@ fn a_deprecated_option_that_no_restart_brings_into_force_is_told_once() {
     let ids: Vec<&str> = findings.iter().map(|finding| finding.claim.as_str()).collect();
     assert_eq!(ids, ["option-deprecated/innodb_buffer_pool_instances"]);
 }
+
+#[test]
+fn an_sql_mode_in_force_is_compared_with_the_written_one_as_a_set() {
+    let of = |line: &str, now: &str| {
+        let found = found_with(&[line], "mysql-5.7", &[("server.variable.sql_mode", json!(now))]);
+        found.into_iter().map(|finding| finding.summary).collect::<Vec<String>>()
+    };
+    let strict = "sql_mode = STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION";
+    let differs = of(strict, "");
+    assert_eq!(differs.len(), 1);
+    assert!(differs[0].contains("and empty in the server"), "{}", differs[0]);
+    for (line, now) in [
+        (strict, "NO_ENGINE_SUBSTITUTION,STRICT_TRANS_TABLES"),
+        ("sql_mode = traditional", "STRICT_TRANS_TABLES"),
+        ("sql_mode = NO_ENGINE_SUBSTITUTION", "ANSI_QUOTES,ANSI"),
+        ("sql_mode = 4194304", "STRICT_ALL_TABLES"),
+    ] {
+        assert_eq!(of(line, now), [] as [String; 0], "{line} {now}");
+    }
+}
