@@ -1,8 +1,10 @@
 //! Care for the server's data on the host: jobs that make backups, and permissions of the data directory.
 
+mod cron_lines;
 mod dumps;
 mod jobs;
 mod kept;
+mod logins;
 mod others;
 mod shell;
 mod target;
@@ -17,7 +19,6 @@ use self::kept::Kept;
 use self::others::Places;
 use self::target::Target;
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::exposure::Place;
 use crate::collectors::schema::more::is_leftover_schema;
 use crate::context::{Context, Depth};
 use crate::mounts;
@@ -40,7 +41,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.upkeep.jobs_with_password",
             "",
-            "such files, and scripts that they call, in which a dump has its password on its command line; the password is not kept",
+            "files of cron and systemd, and scripts that they call, in which a program that logs in to this server has its password on its command line; the password is not kept",
         ),
         fact(
             "server.upkeep.jobs_without_snapshot",
@@ -57,7 +58,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.upkeep.jobs_ignored",
             "",
-            "files of jobs that make backups and that cron passes over: file, why; 20 at most",
+            "files of jobs that make backups and that cron passes over, and their lines that cron ends at a %: file, line, why; 20 at most",
         ),
         fact(
             "server.upkeep.status_lost",
@@ -98,7 +99,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.upkeep.scripts_exposed",
             "",
-            "scripts of jobs with a password of a dump in them that every user of the host may read: file, mode; 20 at most",
+            "files of jobs and scripts with a password of a program that logs in, and that every user of the host may read: file, mode; 20 at most",
         ),
         fact(
             "server.upkeep.copies_away",
@@ -173,7 +174,7 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("server.upkeep.jobs_ignored", "cron", Ok(ignored));
     let jobs = target::of_this_server(source, jobs, &target);
     let places = Places { datadir: datadir.clone().unwrap_or_default(), binlogs: binlogs(context) };
-    let dumps = of_jobs(source, &jobs, &places, readings);
+    let dumps = of_jobs(source, &jobs, &places, &target, readings);
     let away = names.map(|all| {
         let names: Vec<String> = all.into_iter().map(|program| program.name).collect();
         others::copies_away(&jobs, &names)
@@ -193,7 +194,13 @@ fn run(context: &Context, readings: &Readings) {
 }
 
 /// Facts that the text of jobs tells.
-fn of_jobs<'a>(source: &Source, jobs: &'a [Job], places: &Places, readings: &Readings) -> Vec<Dump<'a>> {
+fn of_jobs<'a>(
+    source: &Source,
+    jobs: &'a [Job],
+    places: &Places,
+    target: &Target,
+    readings: &Readings,
+) -> Vec<Dump<'a>> {
     let put = |id: &str, list: Vec<Value>| {
         readings.put(&format!("server.upkeep.{id}"), "cron and systemd", Ok(list));
     };
@@ -207,8 +214,7 @@ fn of_jobs<'a>(source: &Source, jobs: &'a [Job], places: &Places, readings: &Rea
     }
     put("backup_jobs", makers);
     for (id, is) in [
-        ("jobs_with_password", (|dump| dump.shows_password()) as fn(&Dump<'_>) -> bool),
-        ("jobs_without_snapshot", |dump| dump.is_torn()),
+        ("jobs_without_snapshot", (|dump| dump.is_torn()) as fn(&Dump<'_>) -> bool),
         ("status_lost", |dump| dump.status_is_lost()),
         ("errors_passed", |dump| dump.passes_errors()),
     ] {
@@ -225,16 +231,8 @@ fn of_jobs<'a>(source: &Source, jobs: &'a [Job], places: &Places, readings: &Rea
     put("raw_copies", others::raw_copies(jobs, places));
     put("deletes_binlogs", others::deletes_binlogs(jobs, places));
     put("scanners", others::scanners(jobs, places));
-    let place = Place { source, view: "" };
-    let secret = |job: &&Job| {
-        let of_dump = dumps.iter().any(|dump| dump.file == job.path && dump.shows_password());
-        let set = |name: &str| {
-            job.script.variables.get(name).is_some_and(|value| !value.is_empty() && !value.contains('$'))
-        };
-        job.is_called() && (of_dump || set("MYSQL_PWD"))
-    };
-    let exposed = jobs.iter().filter(secret).filter_map(|job| place.open_to_all(&job.path, 0o004));
-    put("scripts_exposed", exposed.take(LISTED).collect());
+    put("jobs_with_password", logins::with_password(source, jobs, target));
+    put("scripts_exposed", logins::exposed(source, jobs, target));
     dumps
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::cron_lines;
 use super::shell::{Command, Script};
 use crate::source::{Missing, Read, Source};
 
@@ -120,7 +121,8 @@ fn of_unit(text: &str) -> String {
     commands.collect::<Vec<_>>().join("\n")
 }
 
-/// All jobs and the scripts that they call, and files of jobs that cron passes over though they make backups: file, why.
+/// All jobs and the scripts that they call, and files of jobs that cron passes over though they make backups: file, why;
+/// and lines that it cuts, with their number.
 pub fn all(source: &Source) -> Read<(Vec<Job>, Vec<Value>)> {
     let mut files = vec![("/etc".to_owned(), "crontab".to_owned())];
     for folder in FOLDERS {
@@ -133,6 +135,7 @@ pub fn all(source: &Source) -> Read<(Vec<Job>, Vec<Value>)> {
     let debian = is_debian(source);
     let mut jobs = Vec::new();
     let mut ignored: Vec<(String, String, Value)> = Vec::new();
+    let mut cut: Vec<Value> = Vec::new();
     for (folder, name) in files {
         let path = format!("{folder}/{name}");
         // Names that somebody gave to switch the job off.
@@ -147,7 +150,11 @@ pub fn all(source: &Source) -> Read<(Vec<Job>, Vec<Value>)> {
                 ignored.push((folder, name, json!({"file": path, "why": why})))
             }
             Some(_) => {}
-            None => jobs.push(job),
+            None => {
+                let is_crontab = folder != SYSTEMD && !is_of_run_parts(&folder);
+                cut.extend(is_crontab.then(|| cron_lines::cut(&path, &text)).unwrap_or_default());
+                jobs.push(job);
+            }
         }
     }
     // A copy that was put aside beside the job itself is meant to be passed over.
@@ -156,7 +163,7 @@ pub fn all(source: &Source) -> Read<(Vec<Job>, Vec<Value>)> {
         .retain(|(folder, name, _)| !jobs.iter().any(|job| job.path == format!("{folder}/{}", stem(name))));
     let called = scripts(source, &jobs);
     jobs.extend(called);
-    Ok((jobs, ignored.into_iter().take(20).map(|(_, _, entry)| entry).collect()))
+    Ok((jobs, ignored.into_iter().map(|(_, _, entry)| entry).chain(cut).take(20).collect()))
 }
 
 fn is_debian(source: &Source) -> bool {
@@ -165,9 +172,14 @@ fn is_debian(source: &Source) -> bool {
     ids.into_iter().any(|line| line.contains("debian") || line.contains("ubuntu"))
 }
 
+/// Whether the files of a folder are scripts, as of /etc/cron.daily.
+fn is_of_run_parts(folder: &str) -> bool {
+    folder.starts_with("/etc/cron.") && folder != "/etc/cron.d"
+}
+
 /// Why cron passes a file over.
 fn passed_over(source: &Source, debian: bool, folder: &str, name: &str) -> Option<&'static str> {
-    let of_run_parts = folder.starts_with("/etc/cron.") && folder != "/etc/cron.d";
+    let of_run_parts = is_of_run_parts(folder);
     if !of_run_parts && folder != "/etc/cron.d" {
         return None;
     }
@@ -336,7 +348,7 @@ mod tests {
         let (tree, source) = tree(&[
             ("etc/os-release", "ID=ubuntu\nID_LIKE=debian\n"),
             ("etc/cron.d/db-backup.sh", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
-            ("etc/cron.d/fine", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
+            ("etc/cron.d/fine", "#\n0 3 * * * root mysqldump -A > /srv/$(date +%F).sql\n"),
             ("etc/cron.d/fine.bak", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
             ("etc/cron.d/was.off", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
             ("etc/cron.d/cut", "0 3 * * * root mysqldump -A > /srv/x.sql"),
@@ -360,10 +372,11 @@ mod tests {
                 ("/etc/cron.d/db-backup.sh", "its name has a character that cron does not take, as a dot"),
                 ("/etc/cron.d/open", "others may write to it"),
                 ("/etc/cron.daily/dump", "it is not executable"),
+                ("/etc/cron.d/fine", "cron ends the command at the %, which no backslash precedes"),
             ]
         );
         tree.file("etc/os-release", "ID=rocky\nID_LIKE=\"rhel fedora\"\n");
-        assert_eq!(all(&source).unwrap().1.len(), 2, "cronie takes names with a dot");
+        assert_eq!(all(&source).unwrap().1.len(), 3, "cronie takes names with a dot");
     }
 
     #[test]
