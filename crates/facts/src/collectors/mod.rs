@@ -50,6 +50,7 @@ mod session_list;
 pub mod session_memory;
 pub mod sessions;
 pub mod set_up;
+mod shared_memory;
 mod statement_digest;
 mod statement_hints;
 mod statement_kinds;

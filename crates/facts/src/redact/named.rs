@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 166] = [
+pub(super) const NAMED: [FactInfo; 168] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -80,6 +80,8 @@ pub(super) const NAMED: [FactInfo; 166] = [
     fact("server.files.exports", "", ""),
     fact("server.process.tracer", "", ""),
     fact("host.large_programs", "", ""),
+    fact("host.shared_memory.others", "", ""),
+    fact("host.shared_memory.limit_from", "", ""),
     fact("server.binlogs.left", "", ""),
     fact("server.files.linked", "", ""),
     fact("server.files.elsewhere_at", "", ""),
