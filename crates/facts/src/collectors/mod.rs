@@ -5,6 +5,7 @@ use crate::collector::Collector;
 pub mod access;
 pub mod account_traps;
 pub mod activity;
+mod backing;
 pub mod boot_files;
 pub mod cgroup;
 mod client_files;

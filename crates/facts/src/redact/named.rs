@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 168] = [
+pub(super) const NAMED: [FactInfo; 169] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -170,6 +170,7 @@ pub(super) const NAMED: [FactInfo; 168] = [
     fact("storage.ROLE.mount_point", "", ""),
     fact("storage.ROLE.mounted_from", "", ""),
     fact("storage.ROLE.mount_options", "", ""),
+    fact("storage.ROLE.backing_file", "", ""),
     fact("block.DEVICE.name", "", ""),
     fact("block.DEVICE.backing_file", "", ""),
 ];
