@@ -90,7 +90,8 @@ mod tests {
             device,
             root: "/".into(),
             point: "/data".into(),
-            options: String::new(),
+            options: vec![],
+            super_options: vec![],
             kind: "ext4".into(),
             from: "/dev/x".into(),
         };

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::foreign::Datadir;
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::readings::Readings;
@@ -79,6 +80,11 @@ pub static COLLECTOR: Collector = Collector {
             "files in the folders of schemas that belong to another user than the folder: file; among the first 5,000, 20 at most",
         ),
         fact(
+            "server.files.closed_schemas",
+            "",
+            "folders of schemas that belong to another user and that the server cannot use by their permission bits: schema, owner, mode; access control lists are not looked at; 20 at most",
+        ),
+        fact(
             "server.files.upgraded_from",
             "count",
             "version whose upgrade program was last run on the data, as one number, by the file that it leaves",
@@ -137,7 +143,9 @@ fn run(context: &Context, readings: &Readings) {
         "pid_file",
         pid_file.map(|path| at.source.exists(&at.reached(path))),
     );
-    readings.put("server.files.foreign", at.datadir.clone(), foreign(&at));
+    let datadir = Datadir { source: at.source, view: &at.view, path: &at.datadir };
+    readings.put("server.files.foreign", at.datadir.clone(), datadir.files());
+    readings.put("server.files.closed_schemas", at.datadir.clone(), datadir.closed(server));
     let mark = ["mariadb_upgrade_info", "mysql_upgrade_info"].iter().find_map(|name| {
         let text = at.source.text_within(&at.reached(name), 4096).ok()?;
         version_number(text.trim()).ok()
@@ -294,28 +302,6 @@ fn orphans(at: &Place<'_>, started_s: u64) -> Read<Vec<Value>> {
 
 fn named(file: &TableFile) -> Value {
     Value::from(format!("{}.{}", file.schema, file.table))
-}
-
-/// Files that the server may not be able to open, because they belong to another user than their folder.
-fn foreign(at: &Place<'_>) -> Read<Vec<Value>> {
-    const MOST_FILES: usize = 5000;
-    let mut found = Vec::new();
-    let mut looked_at = 0;
-    let folders = at.source.list(&at.reached(""))?;
-    for folder in folders.iter().filter(|name| !name.contains('.') && *name != "lost+found") {
-        let Ok(of_folder) = at.source.stat(&at.reached(folder)) else { continue };
-        for name in at.source.list(&at.reached(folder)).unwrap_or_default() {
-            let path = format!("{folder}/{name}");
-            looked_at += 1;
-            if looked_at > MOST_FILES || found.len() >= NAMED {
-                return Ok(found);
-            }
-            if at.source.stat(&at.reached(&path)).is_ok_and(|file| file.uid != of_folder.uid) {
-                found.push(path.into());
-            }
-        }
-    }
-    Ok(found)
 }
 
 fn is_core(name: &str) -> bool {

@@ -20,6 +20,7 @@ mod error_log_accounts;
 pub mod exposure;
 pub mod file_system;
 pub mod files;
+mod foreign;
 pub mod health;
 pub mod innodb;
 pub mod kernel;

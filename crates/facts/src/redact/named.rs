@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 169] = [
+pub(super) const NAMED: [FactInfo; 170] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -72,6 +72,7 @@ pub(super) const NAMED: [FactInfo; 169] = [
     fact("server.files.undefined", "", ""),
     fact("server.files.elsewhere", "", ""),
     fact("server.files.foreign", "", ""),
+    fact("server.files.closed_schemas", "", ""),
     fact("server.sequences.filling", "", ""),
     fact("server.views.failing", "", ""),
     fact("server.files.cores", "", ""),
