@@ -23,11 +23,13 @@ pub(super) struct Datadir<'a> {
 }
 
 impl Datadir<'_> {
-    fn at(&self, name: &str) -> String {
+    /// A file of it by its path in it.
+    pub fn at(&self, name: &str) -> String {
         format!("{}{}/{name}", self.view, self.path)
     }
 
-    fn folders(&self) -> Read<Vec<String>> {
+    /// Folders that may be those of schemas.
+    pub fn folders(&self) -> Read<Vec<String>> {
         let all = self.source.list(&self.at(""))?;
         let is_own = |name: &String| !name.contains(['.', '#']) && name != "lost+found";
         Ok(all.into_iter().filter(is_own).take(MOST_FOLDERS).collect())

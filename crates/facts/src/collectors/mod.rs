@@ -15,6 +15,7 @@ pub mod cpu;
 mod deadlock;
 pub mod declared;
 pub mod device;
+mod dump_folders;
 pub mod error_log;
 mod error_log_accounts;
 pub mod exposure;

@@ -5,6 +5,7 @@ use std::io::Read as _;
 
 use serde_json::{Value, json};
 
+use crate::collectors::dump_folders::is_of_tables;
 use crate::collectors::exposure::Place;
 use crate::source::Source;
 
@@ -22,8 +23,8 @@ const USUAL: [&str; 10] = [
     "/var/lib/mysql-backups",
 ];
 
-/// Folders of the data directory in which some keep backups.
-const WITHIN: [&str; 5] = ["backup", "backups", "dump", "dumps", "bak"];
+/// Parts of the names of folders of the data directory in which some keep backups.
+const WITHIN: [&str; 3] = ["backup", "dump", "bak"];
 
 /// Roots of what web servers show.
 const WEB: [&str; 4] = ["/var/www", "/srv/www", "/usr/share/nginx/html", "/usr/share/httpd"];
@@ -62,7 +63,14 @@ pub fn all(source: &Source, named: &[String], datadir: Option<&str>) -> Vec<Kept
     let mut found: Vec<Kept> = Vec::new();
     let mut left = MOST_FILES;
     let mut folders: Vec<(String, bool)> = USUAL.iter().map(|path| ((*path).to_owned(), true)).collect();
-    let within = datadir.iter().flat_map(|datadir| WITHIN.map(|name| format!("{datadir}/{name}")));
+    let within = datadir.iter().flat_map(|datadir| {
+        let is_of_backups = |name: &String| {
+            let inside = || source.list(&format!("{datadir}/{name}")).unwrap_or_default();
+            WITHIN.iter().any(|part| name.contains(part)) && !is_of_tables(&inside())
+        };
+        let names = source.list(datadir).unwrap_or_default().into_iter().filter(is_of_backups).take(20);
+        names.map(move |name| format!("{datadir}/{name}"))
+    });
     folders.extend(within.chain(named.iter().cloned()).map(|path| (path, true)));
     folders.sort();
     folders.dedup();
