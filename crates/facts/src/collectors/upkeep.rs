@@ -2,10 +2,12 @@
 
 mod cron_lines;
 mod dumps;
+mod failures;
 mod jobs;
 mod kept;
 mod logins;
 mod others;
+mod rebuilders;
 mod shell;
 mod target;
 
@@ -131,6 +133,26 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "where the newest backup lies: within the data directory, on its disk, or apart",
         ),
+        fact(
+            "server.upkeep.backup_errors",
+            "",
+            "logs of backups that end with an error, where no backup is newer: file, line, age_s; 20 at most",
+        ),
+        fact(
+            "server.upkeep.units_failed",
+            "",
+            "units of systemd that make backups and whose last run failed, by /var/log/syslog or messages: unit, result; 20 at most",
+        ),
+        fact(
+            "server.upkeep.never_wrote",
+            "",
+            "jobs of backups that are older than two days and into whose folder none has written: file, folder; 20 at most",
+        ),
+        fact(
+            "server.upkeep.rebuilders",
+            "",
+            "jobs and scripts that rebuild tables once a day or more often (OPTIMIZE TABLE): file, interval_s, all; 20 at most",
+        ),
         fact("server.upkeep.datadir_mode", "", "permissions of the data directory, as octal digits"),
         fact(
             "server.upkeep.datadir_open",
@@ -189,6 +211,12 @@ fn run(context: &Context, readings: &Readings) {
     let folders: Vec<String> = jobs.iter().filter(|job| job.makes_backups()).flat_map(folders).collect();
     let all = kept::all(source, &folders, datadir.as_deref().ok());
     of_files(source, &all, &jobs, readings);
+    of_failures(source, &jobs, &folders, &all, readings);
+    readings.put(
+        "server.upkeep.rebuilders",
+        "cron and systemd",
+        Ok(rebuilders::frequent(source, &jobs, &target)),
+    );
     let place = mode.and_then(|mode| Ok(kept::place(newest(&all)?, &places.datadir, mode.device)));
     readings.put("server.upkeep.backup_place", "folders of backups", place);
 }
@@ -238,7 +266,7 @@ fn of_jobs<'a>(
 
 /// Facts that files of backups tell.
 fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
-    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let now_s = now_s();
     let from = "folders of backups";
     let newest = newest(all);
     let age = newest.clone().map(|kept| now_s.saturating_sub(kept.written_s));
@@ -255,6 +283,21 @@ fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
     readings.put("server.upkeep.backups_tiny", from, Ok(kept::tiny(all)));
     readings.put("server.upkeep.backups_incomplete", from, Ok(kept::incomplete(source, all, now_s)));
     readings.put("server.upkeep.backups_exposed", from, Ok(kept::exposed(source, all)));
+}
+
+/// Facts that tell of backups which fail.
+fn of_failures(source: &Source, jobs: &[Job], folders: &[String], all: &[Kept], readings: &Readings) {
+    let now_s = now_s();
+    let put = |id: &str, list: Vec<Value>| {
+        readings.put(&format!("server.upkeep.{id}"), "logs and folders of backups", Ok(list));
+    };
+    put("backup_errors", failures::logs(source, jobs, folders, all, now_s));
+    put("units_failed", failures::units(source, jobs));
+    put("never_wrote", failures::never_wrote(source, jobs, all, now_s));
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
 fn newest(all: &[Kept]) -> Read<&Kept> {

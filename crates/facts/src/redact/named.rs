@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 170] = [
+pub(super) const NAMED: [FactInfo; 174] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -167,6 +167,10 @@ pub(super) const NAMED: [FactInfo; 170] = [
     fact("server.upkeep.backups_tiny", "", ""),
     fact("server.upkeep.backups_incomplete", "", ""),
     fact("server.upkeep.backups_exposed", "", ""),
+    fact("server.upkeep.backup_errors", "", ""),
+    fact("server.upkeep.units_failed", "", ""),
+    fact("server.upkeep.never_wrote", "", ""),
+    fact("server.upkeep.rebuilders", "", ""),
     fact("storage.ROLE.path", "", ""),
     fact("storage.ROLE.mount_point", "", ""),
     fact("storage.ROLE.mounted_from", "", ""),

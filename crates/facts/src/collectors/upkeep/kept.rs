@@ -10,7 +10,7 @@ use crate::collectors::exposure::Place;
 use crate::source::Source;
 
 /// Folders in which backups usually lie.
-const USUAL: [&str; 10] = [
+pub const USUAL: [&str; 10] = [
     "/backup",
     "/backups",
     "/data/backup",
