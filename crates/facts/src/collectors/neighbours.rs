@@ -150,7 +150,7 @@ fn of_files(source: &Source, arguments: &[String]) -> BTreeMap<String, String> {
 }
 
 /// A size as `4G`.
-fn size(text: &str) -> Option<u64> {
+pub(super) fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
