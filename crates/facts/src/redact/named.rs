@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 174] = [
+pub(super) const NAMED: [FactInfo; 175] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -14,6 +14,7 @@ pub(super) const NAMED: [FactInfo; 174] = [
     fact("server.unit.name", "", ""),
     fact("server.unit.path", "", ""),
     fact("server.unit.drop_ins", "", ""),
+    fact("server.unit.restart_later", "", ""),
     fact("client.cgroup.path", "", ""),
     fact("client.cgroup.unit", "", ""),
     fact("client.cgroup.memory.limit_from", "", ""),
