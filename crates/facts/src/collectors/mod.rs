@@ -7,6 +7,7 @@ pub mod account_traps;
 pub mod activity;
 mod backing;
 pub mod boot_files;
+mod certificates;
 pub mod cgroup;
 mod client_files;
 pub mod clients;

@@ -249,13 +249,17 @@ fn drop_ins_by_name(source: &Source, process: &str) -> Vec<Value> {
     units_by_name(source, process).iter().flat_map(|unit| options(source, unit).unwrap_or_default()).collect()
 }
 
-/// Restart= in these drop-ins.
+/// Restart= in these drop-ins, the last of each service.
 fn restart_later(source: &Source, process: &str) -> Vec<Value> {
-    let of = |mut unit: Unit| {
-        unit.add(&source.read(&unit.path).ok()?);
-        Some(json!({"file": unit.path, "value": unit.get("Restart").ok()?}))
-    };
-    units_by_name(source, process).into_iter().filter_map(of).collect()
+    let mut found: BTreeMap<String, Value> = BTreeMap::new();
+    for mut unit in units_by_name(source, process) {
+        unit.add(&source.read(&unit.path).unwrap_or_default());
+        let service = unit.path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+        if let Ok(value) = unit.get("Restart") {
+            found.insert(service, json!({"file": unit.path, "value": value}));
+        }
+    }
+    found.into_values().collect()
 }
 
 /// These drop-ins, as if each were a unit.

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 175] = [
+pub(super) const NAMED: [FactInfo; 176] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -125,6 +125,7 @@ pub(super) const NAMED: [FactInfo; 175] = [
     fact("server.gtid.own_ids", "", ""),
     fact("server.definers.missing", "", ""),
     fact("server.tls.certificate_names", "", ""),
+    fact("server.tls.renewed", "", ""),
     fact("server.exposure.KIND", "", ""),
     fact("server.passwords.expired", "", ""),
     fact("server.passwords.second", "", ""),
