@@ -10,6 +10,7 @@ mod others;
 mod rebuilders;
 mod shell;
 mod target;
+mod web_copies;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -153,6 +154,11 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "jobs and scripts that rebuild tables once a day or more often (OPTIMIZE TABLE): file, interval_s, all; 20 at most",
         ),
+        fact(
+            "server.upkeep.configs_shown",
+            "",
+            "copies of PHP files with settings below the roots of web servers, by their names: file, mode; 20 at most",
+        ),
         fact("server.upkeep.datadir_mode", "", "permissions of the data directory, as octal digits"),
         fact(
             "server.upkeep.datadir_open",
@@ -285,7 +291,7 @@ fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
     readings.put("server.upkeep.backups_exposed", from, Ok(kept::exposed(source, all)));
 }
 
-/// Facts that tell of backups which fail.
+/// Facts that tell of backups which fail, and of copies that a web server shows.
 fn of_failures(source: &Source, jobs: &[Job], folders: &[String], all: &[Kept], readings: &Readings) {
     let now_s = now_s();
     let put = |id: &str, list: Vec<Value>| {
@@ -294,6 +300,7 @@ fn of_failures(source: &Source, jobs: &[Job], folders: &[String], all: &[Kept], 
     put("backup_errors", failures::logs(source, jobs, folders, all, now_s));
     put("units_failed", failures::units(source, jobs));
     put("never_wrote", failures::never_wrote(source, jobs, all, now_s));
+    put("configs_shown", web_copies::all(source));
 }
 
 fn now_s() -> u64 {

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 176] = [
+pub(super) const NAMED: [FactInfo; 177] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -173,6 +173,7 @@ pub(super) const NAMED: [FactInfo; 176] = [
     fact("server.upkeep.units_failed", "", ""),
     fact("server.upkeep.never_wrote", "", ""),
     fact("server.upkeep.rebuilders", "", ""),
+    fact("server.upkeep.configs_shown", "", ""),
     fact("storage.ROLE.path", "", ""),
     fact("storage.ROLE.mount_point", "", ""),
     fact("storage.ROLE.mounted_from", "", ""),

@@ -27,7 +27,7 @@ pub const USUAL: [&str; 10] = [
 const WITHIN: [&str; 3] = ["backup", "dump", "bak"];
 
 /// Roots of what web servers show.
-const WEB: [&str; 4] = ["/var/www", "/srv/www", "/usr/share/nginx/html", "/usr/share/httpd"];
+pub const WEB: [&str; 4] = ["/var/www", "/srv/www", "/usr/share/nginx/html", "/usr/share/httpd"];
 
 /// Files of backups that are looked at.
 const MOST_FILES: usize = 2000;
