@@ -83,10 +83,7 @@ impl Datadir<'_> {
     /// Whether a folder is a schema's, and not one that somebody keeps other files in. One that cannot be read is taken for one.
     fn holds_tables(&self, folder: &str) -> bool {
         const ENDS: [&str; 6] = [".ibd", ".frm", ".MYD", ".MAD", ".CSV", ".sdi"];
-        let names = match self.source.list(&self.at(folder)) {
-            Ok(names) => names,
-            Err(_) => return true,
-        };
+        let Ok(names) = self.source.list(&self.at(folder)) else { return true };
         // Backups by copying hold files of tables, too, in folders of their own.
         names.iter().any(|name| ENDS.iter().any(|end| name.ends_with(end)) || name == "db.opt")
     }

@@ -210,7 +210,7 @@ mod tests {
     fn programs_with_a_heap_or_a_cache_of_their_own_may_grow_to_it() {
         let tree = Tree::of(&[
             ("proc/1/cmdline", "/usr/bin/java\0-Xms1g\0-Xmx4g\0-jar\0app.jar\0"),
-            ("proc/2/cmdline", "/usr/bin/memcached\0-m\02048\0-u\0memcache\0"),
+            ("proc/2/cmdline", "/usr/bin/memcached\0-m\x002048\0-u\0memcache\0"),
             ("proc/3/cmdline", "/usr/bin/java\0-jar\0app.jar\0"),
         ]);
         let of = |pid: u32, name: &str| may_take(&tree.source(), pid, name);

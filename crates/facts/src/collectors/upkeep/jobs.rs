@@ -151,8 +151,9 @@ pub fn all(source: &Source) -> Read<(Vec<Job>, Vec<Value>)> {
             }
             Some(_) => {}
             None => {
-                let is_crontab = folder != SYSTEMD && !is_of_run_parts(&folder);
-                cut.extend(is_crontab.then(|| cron_lines::cut(&path, &text)).unwrap_or_default());
+                if folder != SYSTEMD && !is_of_run_parts(&folder) {
+                    cut.extend(cron_lines::cut(&path, &text));
+                }
                 jobs.push(job);
             }
         }

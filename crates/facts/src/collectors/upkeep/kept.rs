@@ -64,7 +64,7 @@ pub fn all(source: &Source, named: &[String], datadir: Option<&str>) -> Vec<Kept
     let mut left = MOST_FILES;
     let mut folders: Vec<(String, bool)> = USUAL.iter().map(|path| ((*path).to_owned(), true)).collect();
     let within = datadir.iter().flat_map(|datadir| {
-        let is_of_backups = |name: &String| {
+        let is_of_backups = move |name: &String| {
             let inside = || source.list(&format!("{datadir}/{name}")).unwrap_or_default();
             WITHIN.iter().any(|part| name.contains(part)) && !is_of_tables(&inside())
         };
