@@ -4,7 +4,7 @@ use time::macros::format_description;
 use time::{OffsetDateTime, PrimitiveDateTime};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::passwords;
+use crate::collectors::{certificates, passwords};
 use crate::context::{Context, Depth};
 use crate::der::Certificate;
 use crate::mounts;
@@ -74,6 +74,11 @@ pub static COLLECTOR: Collector = Collector {
             "server.tls.file_left_s",
             "s",
             "time until the certificate in the file of ssl_cert expires, where the server tells that of the one that it uses; negative since",
+        ),
+        fact(
+            "server.tls.renewed",
+            "",
+            "certificates in the folder of the server's own that are for the same names and valid for a day or more beyond it: file, left_s; 20 at most",
         ),
         fact("server.tls.certificate_hash", "", "hash of its signature: md5, sha1, other"),
         fact(
@@ -169,6 +174,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put("server.tls.certificate_hash", from.clone(), hash);
     let bits = file.clone().and_then(|found| found.rsa_bits().ok_or_else(unreadable));
     readings.put("server.tls.certificate_rsa_bits", from.clone(), bits);
+    let renewed = file.clone().and_then(|own| certificates::beside(context, &from, own));
+    readings.put("server.tls.renewed", from.clone(), renewed);
     let names = file.clone().and_then(|found| found.names().ok_or_else(unreadable));
     readings.put("server.tls.certificate_names", from.clone(), names);
     // MariaDB tells it to encrypted sessions only.

@@ -46,7 +46,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.error_log.accounts.KIND",
             "",
-            "accounts of lines of a kind, refused (logins) or aborted (connections), the most frequent first: account, count, last_hour (lines within the hour before the last line of the kind), last_age_s; 5 at most",
+            "accounts of lines of a kind, refused (logins) or aborted (connections), and numbers of replicas that began to read the binary log (dumps), the most frequent first: account, count, last_hour (lines within the hour before the last line of the kind), last_age_s; 5 at most",
         ),
         fact(
             "server.error_log.repeated",

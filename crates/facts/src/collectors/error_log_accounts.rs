@@ -1,4 +1,5 @@
-//! Accounts that the error log names: whose logins were refused, and whose connections ended without a goodbye.
+//! Accounts that the error log names: whose logins were refused, and whose connections ended without a goodbye; and replicas that
+//! began to read the binary log.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,8 +8,8 @@ use time::{Duration, OffsetDateTime, PrimitiveDateTime};
 
 use super::error_log::instant;
 
-/// Kinds of lines that name an account.
-pub(super) const KINDS: [&str; 2] = ["refused", "aborted"];
+/// Kinds of lines that name an account, or the number of a replica.
+pub(super) const KINDS: [&str; 3] = ["refused", "aborted", "dumps"];
 
 /// Accounts of a kind that are told.
 const TOLD: usize = 5;
@@ -23,22 +24,24 @@ struct Lines {
 }
 
 /// The accounts of each kind, the most frequent first.
-pub(super) fn read(log: &str, now: OffsetDateTime) -> [(&'static str, Vec<Value>); 2] {
+pub(super) fn read(log: &str, now: OffsetDateTime) -> [(&'static str, Vec<Value>); KINDS.len()] {
     let mut denied: HashMap<String, Lines> = HashMap::new();
     let mut aborted: HashMap<String, Lines> = HashMap::new();
+    let mut dumps: HashMap<String, Lines> = HashMap::new();
     let mut at = None;
     for line in log.lines() {
         at = instant(line).or(at);
-        let (accounts, account) = match (denied_account(line), aborted_account(line)) {
-            (Some(account), _) => (&mut denied, account),
-            (_, Some(account)) => (&mut aborted, account),
+        let (accounts, account) = match (denied_account(line), aborted_account(line), replica(line)) {
+            (Some(account), ..) => (&mut denied, account),
+            (_, Some(account), _) => (&mut aborted, account),
+            (.., Some(number)) => (&mut dumps, number),
             _ => continue,
         };
         if accounts.len() < COUNTED || accounts.contains_key(&account) {
             accounts.entry(account).or_default().at.push(at);
         }
     }
-    [(KINDS[0], told(denied, now)), (KINDS[1], told(aborted, now))]
+    [(KINDS[0], told(denied, now)), (KINDS[1], told(aborted, now)), (KINDS[2], told(dumps, now))]
 }
 
 /// The most frequent of the accounts.
@@ -90,6 +93,15 @@ fn aborted_account(line: &str) -> Option<String> {
     (user != "unauthenticated" && user != "unconnected").then(|| format!("{user}@{host}"))
 }
 
+/// The number of a replica, as in `Start binlog_dump to slave_server(2), pos(binlog.000007, 4)`; MySQL 8.0.26 and later say
+/// `replica_server(2)`.
+fn replica(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("Start binlog_dump")?;
+    let (_, rest) = rest.split_once("slave_server(").or_else(|| rest.split_once("replica_server("))?;
+    let (number, _) = rest.split_once(')')?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,11 +113,13 @@ mod tests {
 2026-11-20T12:30:00.123456Z 9 [Note] [MY-010926] [Server] Access denied for user 'bi'@'localhost' (using password: NO)
 2026-11-20 12:31:00 9 [Warning] Aborted connection 9 to db: 'shop' user: 'app' host: '10.0.0.7' (Got timeout reading communication packets)
 2026-11-20 12:31:00 10 [Warning] Aborted connection 10 to db: 'unconnected' user: 'unauthenticated' host: '10.0.0.8' (This connection closed normally without authentication)
+2026-11-20 12:30:40 11 [Note] Start binlog_dump to slave_server(2), pos(binlog.000007, 4), using_gtid(0), gtid('')
+2026-11-20T12:30:50.123456Z 12 [Note] [MY-010462] [Repl] Start binlog_dump to source_thread_id(12) replica_server(2), pos(, 4)
 ";
 
     #[test]
     fn accounts_are_counted_with_those_of_the_last_hour() {
-        let [(_, denied), (_, aborted)] = read(LOG, datetime!(2026-11-20 12:31:00 UTC));
+        let [(_, denied), (_, aborted), (_, dumps)] = read(LOG, datetime!(2026-11-20 12:31:00 UTC));
         assert_eq!(
             denied,
             [
@@ -115,6 +129,8 @@ mod tests {
         );
         assert_eq!(aborted.len(), 1);
         assert_eq!(aborted[0]["account"], "app@10.0.0.7");
+        let expected = json!({"account": "2", "count": 2, "last_hour": 2, "last_age_s": 10.0});
+        assert_eq!(dumps, [expected]);
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub static COLLECTOR: Collector = Collector {
             "private keys, those of encrypted tables, files of the system tablespace, and those with the password of replication (master.info), that every user of the host may read: file, mode",
         ),
         fact(
+            "server.exposure.logs",
+            "",
+            "logs of statements that are written and that every user of the host may read: file, mode, all (whether they hold every statement)",
+        ),
+        fact(
             "server.exposure.writable",
             "",
             "plugin_dir, init_file, the folders of socket and pid file, keys, files of the system tablespace and the error log where every user of the host may write to them: file, mode",
@@ -99,6 +104,7 @@ fn run(context: &Context, readings: &Readings) {
     let all = all.into_iter();
     let writable = all.filter_map(|path| place.open_to_all(&path, WRITE)).collect::<Vec<Value>>();
     readings.put("server.exposure.writable", datadir.clone(), Ok(writable));
+    readings.put("server.exposure.logs", datadir.clone(), Ok(of_statements(context, &place, &within)));
     let logs = ["general_log_file", "slow_query_log_file", "log_error"];
     let logs: Vec<String> = logs.iter().filter_map(|name| context.variable(name)).map(within).collect();
     readings.put(
@@ -230,6 +236,24 @@ fn private_files(
     files.sort();
     files.dedup();
     files
+}
+
+/// The logs of statements that every user may read.
+fn of_statements(context: &Context, place: &Place<'_>, within: &dyn Fn(&str) -> String) -> Vec<Value> {
+    let on = |name: &str| context.variable(name).is_some_and(|value| ["ON", "1"].contains(&value));
+    let to_file = context.variable("log_output").is_none_or(|to| to.to_ascii_uppercase().contains("FILE"));
+    let is_zero = context.variable("long_query_time").and_then(|text| text.parse::<f64>().ok()) == Some(0.0);
+    let mut found = Vec::new();
+    for (switch, file, all) in
+        [("general_log", "general_log_file", true), ("slow_query_log", "slow_query_log_file", is_zero)]
+    {
+        let path = context.variable(file).filter(|_| to_file && on(switch)).map(within);
+        if let Some(mut entry) = path.and_then(|path| place.open_to_all(&path, READ)) {
+            entry["all"] = all.into();
+            found.push(entry);
+        }
+    }
+    found
 }
 
 /// Where files are seen from here.

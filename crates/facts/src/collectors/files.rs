@@ -6,6 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::dump_folders;
+use crate::collectors::foreign::Datadir;
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::readings::Readings;
@@ -51,7 +53,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.files.dumps",
             "",
-            "dumps and archives that lie in the data directory: file, size_bytes; 20 at most",
+            "dumps and archives that lie in the data directory, and folders of it that hold backups (with a slash at the end): file, size_bytes; 20 at most",
         ),
         fact(
             "server.files.orphans",
@@ -77,6 +79,11 @@ pub static COLLECTOR: Collector = Collector {
             "server.files.foreign",
             "",
             "files in the folders of schemas that belong to another user than the folder: file; among the first 5,000, 20 at most",
+        ),
+        fact(
+            "server.files.closed_schemas",
+            "",
+            "folders of schemas that belong to another user and that the server cannot use by their permission bits: schema, owner, mode; access control lists are not looked at; 20 at most",
         ),
         fact(
             "server.files.upgraded_from",
@@ -119,7 +126,8 @@ fn run(context: &Context, readings: &Readings) {
         let from = size.as_ref().map_or("stat(2)".to_owned(), |(path, _)| path.clone());
         readings.put(id, from, size.map(|(_, bytes)| bytes));
     }
-    strangers(&at, readings);
+    let datadir = Datadir { source: at.source, view: &at.view, path: &at.datadir };
+    strangers(&at, &datadir, readings);
     let orphans = server.started_s(&context.source).and_then(|started_s| orphans(&at, started_s));
     readings.put("server.files.orphans", at.datadir.clone(), orphans);
     for (id, of) in [
@@ -137,7 +145,8 @@ fn run(context: &Context, readings: &Readings) {
         "pid_file",
         pid_file.map(|path| at.source.exists(&at.reached(path))),
     );
-    readings.put("server.files.foreign", at.datadir.clone(), foreign(&at));
+    readings.put("server.files.foreign", at.datadir.clone(), datadir.files());
+    readings.put("server.files.closed_schemas", at.datadir.clone(), datadir.closed(server));
     let mark = ["mariadb_upgrade_info", "mysql_upgrade_info"].iter().find_map(|name| {
         let text = at.source.text_within(&at.reached(name), 4096).ok()?;
         version_number(text.trim()).ok()
@@ -256,18 +265,21 @@ fn daily(logs: &[Log], now_s: u64) -> Read<f64> {
     }
 }
 
-/// Core files and dumps that lie in the data directory itself.
-fn strangers(at: &Place<'_>, readings: &Readings) {
-    const ENDS: [&str; 9] =
-        [".sql", ".sql.gz", ".sql.zst", ".sql.bz2", ".tar", ".tar.gz", ".tgz", ".xbstream", ".zip"];
+/// Core files and dumps that lie in the data directory itself, and folders of backups in it.
+fn strangers(at: &Place<'_>, datadir: &Datadir<'_>, readings: &Readings) {
     let names = at.source.list(&at.reached(""));
     for (id, is) in [
         ("server.files.cores", is_core as fn(&str) -> bool),
-        ("server.files.dumps", (|name| ENDS.iter().any(|end| name.ends_with(end))) as fn(&str) -> bool),
+        (
+            "server.files.dumps",
+            (|name| dump_folders::DUMPS.iter().any(|end| name.ends_with(end))) as fn(&str) -> bool,
+        ),
     ] {
-        let found = names.clone().map(|names| {
+        let found = names.clone().and_then(|names| {
             let entry = |name: &String| Some(json!({"file": name, "size_bytes": at.size(name).ok()?}));
-            names.iter().filter(|name| is(name)).filter_map(entry).take(20).collect::<Vec<Value>>()
+            let files = names.iter().filter(|name| is(name)).filter_map(entry);
+            let folders = if id.ends_with("dumps") { dump_folders::backups(datadir)? } else { vec![] };
+            Ok(folders.into_iter().chain(files).take(20).collect::<Vec<Value>>())
         });
         readings.put(id, at.datadir.clone(), found);
     }
@@ -294,28 +306,6 @@ fn orphans(at: &Place<'_>, started_s: u64) -> Read<Vec<Value>> {
 
 fn named(file: &TableFile) -> Value {
     Value::from(format!("{}.{}", file.schema, file.table))
-}
-
-/// Files that the server may not be able to open, because they belong to another user than their folder.
-fn foreign(at: &Place<'_>) -> Read<Vec<Value>> {
-    const MOST_FILES: usize = 5000;
-    let mut found = Vec::new();
-    let mut looked_at = 0;
-    let folders = at.source.list(&at.reached(""))?;
-    for folder in folders.iter().filter(|name| !name.contains('.') && *name != "lost+found") {
-        let Ok(of_folder) = at.source.stat(&at.reached(folder)) else { continue };
-        for name in at.source.list(&at.reached(folder)).unwrap_or_default() {
-            let path = format!("{folder}/{name}");
-            looked_at += 1;
-            if looked_at > MOST_FILES || found.len() >= NAMED {
-                return Ok(found);
-            }
-            if at.source.stat(&at.reached(&path)).is_ok_and(|file| file.uid != of_folder.uid) {
-                found.push(path.into());
-            }
-        }
-    }
-    Ok(found)
 }
 
 fn is_core(name: &str) -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::collectors::shared_memory::{Limits, Other};
 use crate::mounts;
 use crate::option_files::{Start, groups, normal, read};
 use crate::parse::kib_field;
@@ -30,35 +31,73 @@ const LARGE: u64 = 512 << 20;
 /// Entries of a list.
 const LISTED: usize = 20;
 
-/// Memory of programs by name, where it is theirs alone.
+/// Memory of programs by name and by the limit that they share, where it is theirs alone.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Programs(BTreeMap<String, u64>);
+pub(super) struct Programs(BTreeMap<(String, usize), (u64, u64)>);
 
 impl Programs {
     /// Adds a process: its anonymous memory, as that of shared files would count for each.
-    pub fn add(&mut self, source: &Source, pid: u32, name: &str) {
+    pub fn add(&mut self, source: &Source, pid: u32, name: &str, limits: &Limits) {
         let path = format!("/proc/{pid}/status");
         let Ok(bytes) = source.read(&path).and_then(|text| kib_field(&text, "RssAnon", &path)) else {
             return;
         };
         // Workers of PHP have the version in their name.
         let name = if name.starts_with("php-fpm") { "php-fpm" } else { name };
-        *self.0.entry(name.to_owned()).or_default() += bytes;
+        let (rss, takes) = self.0.entry((name.to_owned(), limits.place(source, pid))).or_default();
+        *rss += bytes;
+        *takes += may_take(source, pid, name).unwrap_or(0).max(bytes);
     }
 
     /// Those that take much: name, rss_bytes.
     pub fn large(&self) -> Vec<Value> {
-        let is_large = |(name, bytes): &(&String, &u64)| {
-            **bytes >= LARGE || (**bytes >= SMALL && (OTHERS.contains(&name.as_str()) || *name == "php-fpm"))
-        };
-        let mut found: Vec<(&String, &u64)> = self.0.iter().filter(is_large).collect();
-        found.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
+        let mut found = self.within(usize::MAX);
+        found.sort_by_key(|other| std::cmp::Reverse(other.rss_bytes));
         found
             .into_iter()
             .take(LISTED)
-            .map(|(name, bytes)| json!({"name": name, "rss_bytes": bytes}))
+            .map(|other| json!({"name": other.name, "rss_bytes": other.rss_bytes}))
             .collect()
     }
+
+    /// Those that take much, of what a limit holds.
+    pub fn within(&self, place: usize) -> Vec<Other> {
+        let mut found: BTreeMap<&str, Other> = BTreeMap::new();
+        for ((name, shared), (rss, takes)) in self.0.iter().filter(|((_, shared), _)| *shared <= place) {
+            let none = || Other {
+                place: *shared,
+                name: name.clone(),
+                rss_bytes: 0,
+                takes_bytes: 0,
+                is_server: false,
+            };
+            let other = found.entry(name).or_insert_with(none);
+            other.rss_bytes += rss;
+            other.takes_bytes += takes;
+        }
+        let is_large = |other: &Other| {
+            let known = OTHERS.contains(&other.name.as_str()) || other.name == "php-fpm";
+            other.rss_bytes >= LARGE || (other.rss_bytes >= SMALL && known)
+        };
+        found.into_values().filter(is_large).collect()
+    }
+}
+
+/// What a program may grow to by its command line: the heap of Java (-Xmx4g), the cache of memcached (-m 4096, in MiB).
+fn may_take(source: &Source, pid: u32, name: &str) -> Option<u64> {
+    if !["java", "memcached"].contains(&name) {
+        return None;
+    }
+    let arguments = source.bytes(&format!("/proc/{pid}/cmdline")).ok()?;
+    let text = String::from_utf8_lossy(&arguments).into_owned();
+    let words: Vec<&str> = text.split('\0').collect();
+    if name == "java" {
+        // The last one counts.
+        return words.iter().rev().find_map(|word| word.strip_prefix("-Xmx")).and_then(size);
+    }
+    let place = words.iter().position(|word| word.starts_with("-m"))?;
+    let megabytes = words[place].strip_prefix("-m").filter(|value| !value.is_empty());
+    megabytes.or_else(|| words.get(place + 1).copied())?.parse::<u64>().ok()?.checked_mul(1 << 20)
 }
 
 /// Another database server: name, pid, rss_bytes, takes_bytes (its configured pool, where that is more); and, where no service of its
@@ -111,7 +150,7 @@ fn of_files(source: &Source, arguments: &[String]) -> BTreeMap<String, String> {
 }
 
 /// A size as `4G`.
-fn size(text: &str) -> Option<u64> {
+pub(super) fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -159,10 +198,23 @@ mod tests {
             tree.file(&format!("proc/{pid}/status"), format!("RssAnon:\t{kib} kB\n"));
         }
         let mut programs = Programs::default();
+        let limits = Limits::of(&tree.source(), None);
         for (pid, name) in [(1, "php-fpm8.2"), (2, "php-fpm: pool"), (3, "bash"), (4, "build")] {
-            programs.add(&tree.source(), pid, name);
+            programs.add(&tree.source(), pid, name, &limits);
         }
         let names: Vec<Value> = programs.large().into_iter().map(|entry| entry["name"].clone()).collect();
         assert_eq!(names, ["build", "php-fpm"]);
+    }
+
+    #[test]
+    fn programs_with_a_heap_or_a_cache_of_their_own_may_grow_to_it() {
+        let tree = Tree::of(&[
+            ("proc/1/cmdline", "/usr/bin/java\0-Xms1g\0-Xmx4g\0-jar\0app.jar\0"),
+            ("proc/2/cmdline", "/usr/bin/memcached\0-m\x002048\0-u\0memcache\0"),
+            ("proc/3/cmdline", "/usr/bin/java\0-jar\0app.jar\0"),
+        ]);
+        let of = |pid: u32, name: &str| may_take(&tree.source(), pid, name);
+        assert_eq!((of(1, "java"), of(2, "memcached")), (Some(4 << 30), Some(2 << 30)));
+        assert_eq!((of(3, "java"), of(1, "bash")), (None, None));
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::client_files;
 use crate::collectors::exposure::with_password;
+use crate::collectors::neighbours::size;
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::option_files::{LARGEST_FILE, Reading, Start, facts_of, groups, normal, passed_over, read};
@@ -92,6 +93,11 @@ pub static COLLECTOR: Collector = Collector {
             "",
             "the only option file that its command line names (--defaults-file)",
         ),
+        fact(
+            "server.options.pool_bytes",
+            "bytes",
+            "innodb_buffer_pool_size of the next start: as mysqld-auto.cnf, the command line or the last line of these files sets it",
+        ),
         fact("server.options.command_line", "", "options of the command line: name and value"),
         fact("server.options.persisted", "", "settings in mysqld-auto.cnf: name and value"),
     ],
@@ -111,8 +117,10 @@ fn run(context: &Context, readings: &Readings) {
     };
     readings.put("server.options.command_line", path, Ok(command_line(&arguments)));
     let prefix = mounts::view(source, server);
-    readings.put("server.options.persisted", "mysqld-auto.cnf", persisted(context, &prefix));
-    files(context, server, &arguments, prefix, readings);
+    let persisted = persisted(context, &prefix);
+    readings.put("server.options.persisted", "mysqld-auto.cnf", persisted.clone());
+    let over_files = [command_line(&arguments), persisted.unwrap_or_default()].concat();
+    files(context, server, &arguments, (prefix, &over_files), readings);
 }
 
 fn arguments(bytes: &[u8]) -> Vec<String> {
@@ -146,7 +154,7 @@ fn files(
     context: &Context,
     server: &Process,
     arguments: &[String],
-    prefix: Read<String>,
+    (prefix, over_files): (Read<String>, &[Value]),
     readings: &Readings,
 ) {
     let source = &context.source;
@@ -194,6 +202,7 @@ fn files(
         for named in start.only.iter().chain(&start.extra) {
             reading.require(named);
         }
+        readings.put("server.options.pool_bytes", from, pool_bytes(&reading, over_files));
         Ok((groups, reading))
     });
     let (groups, reading) = match found {
@@ -261,6 +270,21 @@ fn homes(source: &Source, server: &Process) -> (Vec<String>, Option<String>) {
     (["MYSQL_HOME", "MARIADB_HOME"].iter().filter_map(|name| of(name)).collect(), of("HOME"))
 }
 
+/// The buffer pool of the next start. What was persisted overrides the command line, and that the option files.
+fn pool_bytes(reading: &Reading, over_files: &[Value]) -> Read<u64> {
+    const NAME: &str = "innodb_buffer_pool_size";
+    let of_files = reading.options.iter().rev().find(|option| normal(&option.name) == NAME);
+    let of_files = of_files.and_then(|option| option.value.clone());
+    let over = over_files.iter().rev().find(|option| option["name"] == NAME);
+    let over = over.and_then(|option| match &option["value"] {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    });
+    let text = over.or(of_files).ok_or_else(|| Missing::Absent(format!("nothing sets {NAME}")))?;
+    size(&text).ok_or_else(|| Missing::Error(format!("{NAME} = {text} is no size")))
+}
+
 /// Settings that SET PERSIST wrote, whatever the version of the file.
 fn persisted(context: &Context, prefix: &Read<String>) -> Read<Vec<Value>> {
     let path = format!("{}/mysqld-auto.cnf", context.datadir()?);
@@ -302,6 +326,20 @@ mod tests {
             values(&serde_json::from_str(text).unwrap(), &mut found);
             assert_eq!(found, [json!({"name": "max_connections", "value": "7"})]);
         }
+    }
+
+    #[test]
+    fn the_pool_of_the_next_start_is_that_of_the_last_line_unless_it_is_persisted() {
+        let (_tree, source) = crate::tree::tree(&[(
+            "etc/my.cnf",
+            "[mysqld]\ninnodb-buffer-pool-size = 2G\ninnodb_buffer_pool_size = 12G\n",
+        )]);
+        let start = Start { only: Some("/etc/my.cnf".into()), ..Start::default() };
+        let reading = read(&source, "", &start.files(None, &[], None), &groups("mariadb", 110_800, None));
+        assert_eq!(pool_bytes(&reading, &[]), Ok(12 << 30));
+        let persisted = [json!({"name": "innodb_buffer_pool_size", "value": "1073741824"})];
+        assert_eq!(pool_bytes(&reading, &persisted), Ok(1 << 30));
+        assert!(matches!(pool_bytes(&Reading::default(), &[]), Err(Missing::Absent(_))));
     }
 
     #[test]

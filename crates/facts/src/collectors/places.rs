@@ -61,13 +61,13 @@ fn run(context: &Context, readings: &Readings) {
 }
 
 /// Who the server's process is, as far as permissions depend on it.
-struct Identity {
-    user: u32,
+pub(super) struct Identity {
+    pub user: u32,
     groups: Vec<u32>,
 }
 
 impl Identity {
-    fn of(source: &Source, server: &Process) -> Read<Self> {
+    pub fn of(source: &Source, server: &Process) -> Read<Self> {
         let path = server.file("status");
         let text = source.read(&path)?;
         let numbers = |name: &str| -> Read<Vec<u32>> {
@@ -87,7 +87,7 @@ impl Identity {
     }
 
     /// Whether it may make files in a folder, by its permission bits.
-    fn may_write(&self, mode: u32, user: u32, group: u32) -> bool {
+    pub fn may_write(&self, mode: u32, user: u32, group: u32) -> bool {
         const WRITE_AND_ENTER: u32 = 0o3;
         let shift = match (self.user == user, self.groups.contains(&group)) {
             (true, _) => 6,

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::neighbours::{self, Programs};
+use crate::collectors::shared_memory::{Limits, Other, Shared};
 use crate::context::{Context, Depth};
 use crate::parse::kib_field;
 use crate::readings::Readings;
@@ -37,6 +38,21 @@ pub static COLLECTOR: Collector = Collector {
             "host.large_programs",
             "",
             "programs that take memory beside the database servers: name, rss_bytes (all processes of the name); from 512 MiB, those of web, caches and other databases from 64 MiB; 20 at most",
+        ),
+        fact(
+            "host.shared_memory.others",
+            "",
+            "other database servers, and programs of host.large_programs, that share a limit of memory with the server: name, rss_bytes, takes_bytes (the pool, heap or cache as configured, where that is more), is_server; of the limit that they and the pool come the nearest to; 20 at most",
+        ),
+        fact(
+            "host.shared_memory.limit_bytes",
+            "bytes",
+            "that limit: of a control group that holds them and the server, or the host's memory",
+        ),
+        fact(
+            "host.shared_memory.limit_from",
+            "",
+            "the file that sets it; `host` where it is the host's memory",
         ),
         fact(
             "host.sshd.oom_score_adj",
@@ -87,7 +103,9 @@ const PROCESSES: usize = 32_768;
 fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let server = context.server.as_ref().ok().map(|process| process.pid);
-    let found = programs(source, server);
+    let limits = Limits::of(source, server);
+    let found = programs(source, server, &limits);
+    shared(context, &limits, &found, readings);
     let sshd =
         found.clone().and_then(|f| f.sshd.ok_or_else(|| Missing::Absent("sshd does not run".to_owned())));
     readings.put("host.sshd.oom_score_adj", "/proc/PID/oom_score_adj", sshd);
@@ -115,6 +133,8 @@ struct Found {
     daemons: Vec<String>,
     servers: Vec<Value>,
     stray: Vec<Value>,
+    /// The servers with the limits that they share.
+    others: Vec<Other>,
     programs: Programs,
     /// The lowest oom_score_adj of the processes named sshd: that of the one that listens.
     sshd: Option<i64>,
@@ -141,7 +161,31 @@ fn without_flushes(source: &Source) -> Read<Vec<Value>> {
     Ok(files.filter(off).map(Value::from).collect())
 }
 
-fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
+/// Puts what the server shares its memory with.
+fn shared(context: &Context, limits: &Limits, found: &Read<Found>, readings: &Readings) {
+    let pool = context.variable("innodb_buffer_pool_size").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let shared = found.clone().and_then(|found| {
+        let of = |place: usize| -> Vec<Other> {
+            let servers = found.others.iter().filter(|other| other.place <= place).cloned();
+            servers.chain(found.programs.within(place)).collect()
+        };
+        limits.tightest(pool, of)
+    });
+    let put = |name: &str, value: Read<Value>| {
+        readings.put(&format!("host.shared_memory.{name}"), "/proc/*/cgroup", value);
+    };
+    let field = |of: fn(Shared) -> Value| shared.clone().map(of);
+    put("limit_bytes", field(|shared| shared.limit_bytes.into()));
+    put("limit_from", field(|shared| shared.from.into()));
+    // None is an answer.
+    let others = match shared {
+        Err(Missing::Absent(_)) => Ok(Value::from(Vec::<Value>::new())),
+        other => other.map(|shared| shared.others.into()),
+    };
+    put("others", others);
+}
+
+fn programs(source: &Source, server: Option<u32>, limits: &Limits) -> Read<Found> {
     let pids: Vec<u32> = source.list("/proc")?.iter().filter_map(|name| name.parse().ok()).collect();
     if !pids.contains(&1) {
         return Err(Missing::Denied(
@@ -173,10 +217,13 @@ fn programs(source: &Source, server: Option<u32>) -> Read<Found> {
                 continue;
             };
             let (known, stray) = neighbours::server(source, pid, &name, rss_bytes);
+            let takes_bytes = known["takes_bytes"].as_u64().unwrap_or(rss_bytes);
+            let place = limits.place(source, pid);
+            found.others.push(Other { place, name: name.clone(), rss_bytes, takes_bytes, is_server: true });
             found.servers.push(known);
             found.stray.extend(stray.filter(|_| found.stray.len() < 20));
         } else if server != Some(pid) && pid != std::process::id() {
-            found.programs.add(source, pid, &name);
+            found.programs.add(source, pid, &name, limits);
         }
     }
     found.daemons.sort_unstable();
@@ -202,7 +249,7 @@ mod tests {
         {
             process(&tree, pid, name, 100);
         }
-        let found = programs(&tree.source(), Some(9)).unwrap();
+        let found = programs(&tree.source(), Some(9), &Limits::of(&tree.source(), Some(9))).unwrap();
         assert_eq!(found.daemons, ["systemd-timesyncd"]);
         assert_eq!(found.servers.len(), 1);
         let [name, pid, rss] = ["name", "pid", "rss_bytes"].map(|key| found.servers[0][key].clone());
@@ -213,6 +260,7 @@ mod tests {
     fn processes_that_are_hidden_are_not_taken_for_absent() {
         let tree = Tree::of(&[]);
         process(&tree, 900, "mariadbd", 1);
-        assert!(matches!(programs(&tree.source(), None), Err(Missing::Denied(_))));
+        let limits = Limits::of(&tree.source(), None);
+        assert!(matches!(programs(&tree.source(), None, &limits), Err(Missing::Denied(_))));
     }
 }

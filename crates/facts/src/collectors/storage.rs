@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::block;
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::{device, file_system};
+use crate::collectors::{backing, device, file_system};
 use crate::context::{Context, Depth};
 use crate::mounts::{self, Mount};
 use crate::process::Process;
@@ -32,6 +32,17 @@ pub static COLLECTOR: Collector = Collector {
         fact("storage.ROLE.mounted_from", "", "what is mounted"),
         fact("storage.ROLE.size_bytes", "bytes", "size of the file system"),
         fact("storage.ROLE.available_bytes", "bytes", "free for unprivileged users"),
+        fact("storage.ROLE.backing_file", "", "file of the loop device that the file system lies on"),
+        fact(
+            "storage.ROLE.backing_promised_bytes",
+            "bytes",
+            "what that device may still take of the file system that holds its file: its size without what the file holds already",
+        ),
+        fact(
+            "storage.ROLE.backing_available_bytes",
+            "bytes",
+            "free for unprivileged users on the file system that holds that file",
+        ),
         fact("storage.ROLE.inodes", "count", "inodes, where the file system has a fixed number"),
         fact("storage.ROLE.inodes_free", "count", "of them, free"),
         fact("storage.ROLE.errors", "count", "errors that the file system has recorded (ext4, btrfs)"),
@@ -142,6 +153,7 @@ fn run(context: &Context, readings: &Readings) {
         let mount = mounts.as_ref().map_err(Clone::clone).and_then(|m| m.holding(source, &path));
         mount_facts(&id, &mount, &server.file("mountinfo"), readings);
         space_facts(&id, source, &mounts, &path, readings);
+        backing::read(&id, source, &mount, readings);
         let stack = mount.clone().and_then(|mount| stack_of(source, &mount));
         let reached = mounts.as_ref().map(|m| m.reached(&path)).map_err(Clone::clone);
         let first = stack.as_ref().ok().and_then(|s| s.devices.first()).map(String::as_str);

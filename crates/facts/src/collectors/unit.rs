@@ -27,6 +27,11 @@ pub static COLLECTOR: Collector = Collector {
             "options of the server in the last ExecStart= of the unit and its drop-ins, and in variables that these set: file, name, value; values that can be secret left out",
         ),
         fact("server.unit.restart", "", "when systemd starts it again (Restart=)"),
+        fact(
+            "server.unit.restart_later",
+            "",
+            "Restart= in drop-ins of the services that distributions give such a server, where another one or none runs it: file, value; they count from the next boot on",
+        ),
         fact("server.unit.timeout_start_s", "s", "how long it may take to start; infinity is no limit"),
         fact("server.unit.timeout_stop_s", "s", "how long it may take to stop; infinity is no limit"),
         fact(
@@ -106,11 +111,14 @@ fn run(context: &Context, readings: &Readings) {
             if !by_name.is_empty() {
                 readings.put("server.unit.options", SYSTEM, Ok(by_name));
             }
+            readings.put("server.unit.restart_later", SYSTEM, Ok(restart_later(source, &server.name)));
             return readings.rest_is(&membership, &missing);
         }
     };
     let path = unit.path.as_str();
     readings.put("server.unit.path", path, Ok(path));
+    let known = Missing::Absent("the service of the server is known".to_owned());
+    readings.put::<Value>("server.unit.restart_later", path, Err(known));
     readings.put("server.unit.drop_ins", path, Ok(unit.drop_ins.clone()));
     readings.put("server.unit.options", path, options(source, &unit));
     for (fact, setting) in SETTINGS {
@@ -238,20 +246,37 @@ fn options(source: &Source, unit: &Unit) -> Read<Vec<Value>> {
 
 /// Options in drop-ins of the services that distributions give a server of this name.
 fn drop_ins_by_name(source: &Source, process: &str) -> Vec<Value> {
+    units_by_name(source, process).iter().flat_map(|unit| options(source, unit).unwrap_or_default()).collect()
+}
+
+/// Restart= in these drop-ins, the last of each service.
+fn restart_later(source: &Source, process: &str) -> Vec<Value> {
+    let mut found: BTreeMap<String, Value> = BTreeMap::new();
+    for mut unit in units_by_name(source, process) {
+        unit.add(&source.read(&unit.path).unwrap_or_default());
+        let service = unit.path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+        if let Ok(value) = unit.get("Restart") {
+            found.insert(service, json!({"file": unit.path, "value": value}));
+        }
+    }
+    found.into_values().collect()
+}
+
+/// These drop-ins, as if each were a unit.
+fn units_by_name(source: &Source, process: &str) -> Vec<Unit> {
     let names: &[&str] = match process {
         "mariadbd" => &["mariadb", "mysql"],
         _ => &["mysql", "mysqld"],
     };
     let mut found = Vec::new();
     for folder in names.iter().map(|name| format!("{SYSTEM}/{name}.service.d")) {
-        for file in source.list(&folder).unwrap_or_default() {
-            let path = format!("{folder}/{file}");
-            let drop_ins = vec![];
-            let unit = Unit { path, drop_ins, settings: BTreeMap::new() };
-            if file.ends_with(".conf") {
-                found.extend(options(source, &unit).unwrap_or_default());
-            }
-        }
+        let files =
+            source.list(&folder).unwrap_or_default().into_iter().filter(|file| file.ends_with(".conf"));
+        found.extend(files.map(|file| Unit {
+            path: format!("{folder}/{file}"),
+            drop_ins: vec![],
+            settings: BTreeMap::new(),
+        }));
     }
     found
 }
@@ -362,7 +387,7 @@ mod tests {
             ),
             (
                 "etc/systemd/system/mysql.service.d/o.conf",
-                "[Service]\nEnvironment=\"MYSQLD_OPTS=--skip-grant-tables --report-password=x\"\nExecStart=\nExecStart=/usr/sbin/mysqld --innodb-buffer-pool-size=4G $MYSQLD_OPTS\n",
+                "[Service]\nEnvironment=\"MYSQLD_OPTS=--skip-grant-tables --report-password=x\"\nExecStart=\nExecStart=/usr/sbin/mysqld --innodb-buffer-pool-size=4G $MYSQLD_OPTS\nRestart=no\n",
             ),
             ("etc/default/mysql", "MYSQLD_OPTS=--skip-networking\nOTHER=--no\n"),
         ]);
@@ -379,6 +404,8 @@ mod tests {
         assert_eq!(told, expected);
         assert_eq!(drop_ins_by_name(&source, "mysqld").len(), 3);
         assert!(drop_ins_by_name(&source, "mariadbd").len() == 3);
+        let expected = json!({"file": "/etc/systemd/system/mysql.service.d/o.conf", "value": "no"});
+        assert_eq!(restart_later(&source, "mysqld"), [expected]);
         assert_eq!(found[0]["file"], "/etc/systemd/system/mysql.service.d/o.conf");
     }
 

@@ -1,14 +1,19 @@
 //! Care for the server's data on the host: jobs that make backups, and permissions of the data directory.
 
+mod cron_lines;
 mod dumps;
 mod exposed;
+mod failures;
 mod jobs;
 mod kept;
+mod logins;
 mod makes;
 mod others;
 mod piped;
+mod rebuilders;
 mod shell;
 mod target;
+mod web_copies;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,7 +25,6 @@ use self::kept::Found;
 use self::others::Places;
 use self::target::Target;
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::exposure::Place;
 use crate::collectors::schema::more::is_leftover_schema;
 use crate::context::{Context, Depth};
 use crate::mounts;
@@ -43,7 +47,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.upkeep.jobs_with_password",
             "",
-            "such files, and scripts that they call, in which a dump has its password on its command line; the password is not kept",
+            "files of cron and systemd, and scripts that they call, in which a program that logs in to this server has its password on its command line; the password is not kept",
         ),
         fact(
             "server.upkeep.jobs_without_snapshot",
@@ -60,7 +64,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.upkeep.jobs_ignored",
             "",
-            "files of jobs that make backups and that cron passes over: file, why; 20 at most",
+            "files of jobs that make backups and that cron passes over, and their lines that cron ends at a %: file, line, why; 20 at most",
         ),
         fact(
             "server.upkeep.status_lost",
@@ -111,7 +115,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.upkeep.scripts_exposed",
             "",
-            "scripts of jobs with a password of a dump in them that every user of the host may read: file, mode; 20 at most",
+            "files of jobs and scripts with a password of a program that logs in, and that every user of the host may read: file, mode; 20 at most",
         ),
         fact(
             "server.upkeep.copies_away",
@@ -142,6 +146,31 @@ pub static COLLECTOR: Collector = Collector {
             "server.upkeep.backup_place",
             "",
             "where the newest backup lies: within the data directory, on its disk, or apart",
+        ),
+        fact(
+            "server.upkeep.backup_errors",
+            "",
+            "logs of backups that end with an error, where no backup is newer: file, line, age_s; 20 at most",
+        ),
+        fact(
+            "server.upkeep.units_failed",
+            "",
+            "units of systemd that make backups and whose last run failed, by /var/log/syslog or messages: unit, result; 20 at most",
+        ),
+        fact(
+            "server.upkeep.never_wrote",
+            "",
+            "jobs of backups that are older than two days and into whose folder none has written: file, folder; 20 at most",
+        ),
+        fact(
+            "server.upkeep.rebuilders",
+            "",
+            "jobs and scripts that rebuild tables once a day or more often (OPTIMIZE TABLE): file, interval_s, all; 20 at most",
+        ),
+        fact(
+            "server.upkeep.configs_shown",
+            "",
+            "copies of PHP files with settings below the roots of web servers, by their names: file, mode; 20 at most",
         ),
         fact("server.upkeep.datadir_mode", "", "permissions of the data directory, as octal digits"),
         fact(
@@ -186,7 +215,7 @@ fn run(context: &Context, readings: &Readings) {
     readings.put("server.upkeep.jobs_ignored", "cron", Ok(ignored));
     let jobs = target::of_this_server(source, jobs, &target);
     let places = Places { datadir: datadir.clone().unwrap_or_default(), binlogs: binlogs(context) };
-    let dumps = of_jobs(source, (&jobs, unread.as_ref()), &places, readings);
+    let dumps = of_jobs(source, (&jobs, unread.as_ref()), &places, &target, readings);
     let away = names.map(|all| {
         let names: Vec<String> = all.into_iter().map(|program| program.name).collect();
         others::copies_away(&jobs, &names)
@@ -204,6 +233,12 @@ fn run(context: &Context, readings: &Readings) {
     let all = kept::all(source, &folders, datadir.as_deref().ok());
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     of_files(source, &all, &jobs, now_s, readings);
+    of_failures(source, &jobs, &folders, &all.files, now_s, readings);
+    readings.put(
+        "server.upkeep.rebuilders",
+        "cron and systemd",
+        Ok(rebuilders::frequent(source, &jobs, &target)),
+    );
     let place = mode.and_then(|mode| Ok(kept::place(all.newest(now_s)?, &places.datadir, mode.device)));
     readings.put("server.upkeep.backup_place", "folders of backups", place);
 }
@@ -213,6 +248,7 @@ fn of_jobs<'a>(
     source: &Source,
     (jobs, unread): (&'a [Job], Option<&Missing>),
     places: &Places,
+    target: &Target,
     readings: &Readings,
 ) -> Vec<Dump<'a>> {
     let put = |id: &str, list: Vec<Value>| {
@@ -232,8 +268,7 @@ fn of_jobs<'a>(
     }
     put("backup_jobs", makers);
     for (id, is) in [
-        ("jobs_with_password", (|dump| dump.shows_password()) as fn(&Dump<'_>) -> bool),
-        ("jobs_without_snapshot", |dump| dump.is_torn()),
+        ("jobs_without_snapshot", (|dump| dump.is_torn()) as fn(&Dump<'_>) -> bool),
         ("status_lost", |dump| dump.status_is_lost()),
         ("errors_passed", |dump| dump.passes_errors()),
     ] {
@@ -252,23 +287,8 @@ fn of_jobs<'a>(
     put("raw_copies", others::raw_copies(jobs, places));
     put("deletes_binlogs", others::deletes_binlogs(jobs, places));
     put("scanners", others::scanners(jobs, places));
-    let place = Place { source, view: "" };
-    let secret = |job: &&Job| {
-        let of_dump = dumps.iter().any(|dump| dump.file == job.path && dump.shows_password());
-        let set = |name: &str| {
-            job.script.variables.get(name).is_some_and(|value| !value.is_empty() && !value.contains('$'))
-        };
-        // Its variables may stand before the command as well.
-        let at_once = || {
-            let words = job.script.commands.iter().flat_map(|command| &command.words);
-            words
-                .filter_map(|word| shell::assignment(word))
-                .any(|(name, value)| name == "MYSQL_PWD" && !value.is_empty() && !value.contains('$'))
-        };
-        of_dump || set("MYSQL_PWD") || at_once()
-    };
-    let exposed = jobs.iter().filter(secret).filter_map(|job| place.open_to_all(&job.path, 0o004));
-    put("scripts_exposed", exposed.take(LISTED).collect());
+    put("jobs_with_password", logins::with_password(source, jobs, target));
+    put("scripts_exposed", logins::exposed(source, jobs, target));
     dumps
 }
 
@@ -295,6 +315,24 @@ fn of_files(source: &Source, found: &Found, jobs: &[Job], now_s: u64, readings: 
         found.listed(kept::incomplete(source, all, now_s)),
     );
     readings.put("server.upkeep.backups_exposed", from, found.listed(exposed::exposed(source, all)));
+}
+
+/// Facts that tell of backups which fail, and of copies that a web server shows.
+fn of_failures(
+    source: &Source,
+    jobs: &[Job],
+    folders: &[String],
+    all: &[Kept],
+    now_s: u64,
+    readings: &Readings,
+) {
+    let put = |id: &str, list: Vec<Value>| {
+        readings.put(&format!("server.upkeep.{id}"), "logs and folders of backups", Ok(list));
+    };
+    put("backup_errors", failures::logs(source, jobs, folders, all, now_s));
+    put("units_failed", failures::units(source, jobs));
+    put("never_wrote", failures::never_wrote(source, jobs, all, now_s));
+    put("configs_shown", web_copies::all(source));
 }
 
 /// Folder of the binary logs, and the beginning of their names.

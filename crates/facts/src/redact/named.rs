@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 175] = [
+pub(super) const NAMED: [FactInfo; 186] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -14,6 +14,7 @@ pub(super) const NAMED: [FactInfo; 175] = [
     fact("server.unit.name", "", ""),
     fact("server.unit.path", "", ""),
     fact("server.unit.drop_ins", "", ""),
+    fact("server.unit.restart_later", "", ""),
     fact("client.cgroup.path", "", ""),
     fact("client.cgroup.unit", "", ""),
     fact("client.cgroup.memory.limit_from", "", ""),
@@ -76,6 +77,7 @@ pub(super) const NAMED: [FactInfo; 175] = [
     fact("server.files.undefined", "", ""),
     fact("server.files.elsewhere", "", ""),
     fact("server.files.foreign", "", ""),
+    fact("server.files.closed_schemas", "", ""),
     fact("server.sequences.filling", "", ""),
     fact("server.views.failing", "", ""),
     fact("server.files.cores", "", ""),
@@ -84,6 +86,8 @@ pub(super) const NAMED: [FactInfo; 175] = [
     fact("server.files.exports", "", ""),
     fact("server.process.tracer", "", ""),
     fact("host.large_programs", "", ""),
+    fact("host.shared_memory.others", "", ""),
+    fact("host.shared_memory.limit_from", "", ""),
     fact("server.binlogs.left", "", ""),
     fact("server.files.linked", "", ""),
     fact("server.files.elsewhere_at", "", ""),
@@ -128,6 +132,7 @@ pub(super) const NAMED: [FactInfo; 175] = [
     fact("server.gtid.own_ids", "", ""),
     fact("server.definers.missing", "", ""),
     fact("server.tls.certificate_names", "", ""),
+    fact("server.tls.renewed", "", ""),
     fact("server.exposure.KIND", "", ""),
     fact("server.passwords.expired", "", ""),
     fact("server.passwords.second", "", ""),
@@ -173,10 +178,16 @@ pub(super) const NAMED: [FactInfo; 175] = [
     fact("server.upkeep.backups_tiny", "", ""),
     fact("server.upkeep.backups_incomplete", "", ""),
     fact("server.upkeep.backups_exposed", "", ""),
+    fact("server.upkeep.backup_errors", "", ""),
+    fact("server.upkeep.units_failed", "", ""),
+    fact("server.upkeep.never_wrote", "", ""),
+    fact("server.upkeep.rebuilders", "", ""),
+    fact("server.upkeep.configs_shown", "", ""),
     fact("storage.ROLE.path", "", ""),
     fact("storage.ROLE.mount_point", "", ""),
     fact("storage.ROLE.mounted_from", "", ""),
     fact("storage.ROLE.mount_options", "", ""),
+    fact("storage.ROLE.backing_file", "", ""),
     fact("block.DEVICE.name", "", ""),
     fact("block.DEVICE.backing_file", "", ""),
 ];

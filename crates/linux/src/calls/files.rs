@@ -22,6 +22,8 @@ pub struct Attributes {
     pub gid: u32,
     /// Size in bytes.
     pub size_bytes: u64,
+    /// What the file system holds of it, in bytes: less than its size where it has holes.
+    pub allocated_bytes: u64,
     /// When it was last written, in seconds since 1970.
     pub modified_s: u64,
     /// Major and minor number of the device that holds it.
@@ -44,6 +46,8 @@ pub fn attributes(path: &Path) -> io::Result<Attributes> {
         uid: found.stx_uid,
         gid: found.stx_gid,
         size_bytes: found.stx_size,
+        // In units of 512 bytes, whatever the file system's blocks are.
+        allocated_bytes: found.stx_blocks.saturating_mul(512),
         modified_s: u64::try_from(found.stx_mtime.tv_sec).unwrap_or(0),
         device: (found.stx_dev_major, found.stx_dev_minor),
         special: (found.stx_rdev_major, found.stx_rdev_minor),

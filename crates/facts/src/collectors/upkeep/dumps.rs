@@ -158,18 +158,6 @@ impl Dump<'_> {
         self.has("skip-lock-tables", "") || self.has("skip-opt", "") || !self.hides()
     }
 
-    /// Whether its password stands on its command line, which `ps` shows to everybody.
-    pub fn shows_password(&self) -> bool {
-        self.words.iter().any(|word| {
-            let short =
-                word.strip_prefix("-p").is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['-', '$']));
-            short
-                || word
-                    .strip_prefix("--password=")
-                    .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('$'))
-        })
-    }
-
     /// Whether the script goes on as if all were well when it fails: its status is lost in a pipe.
     pub fn status_is_lost(&self) -> bool {
         // A test of the file serves as well.
@@ -258,6 +246,7 @@ pub fn undumped(jobs: &[Job], dumps: &[Dump<'_>], schemas: &[String]) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collectors::upkeep::logins::is_password;
     use crate::collectors::upkeep::shell::Script;
     use crate::tree::tree;
 
@@ -295,7 +284,8 @@ mod tests {
         ] {
             let jobs = [job(line)];
             let dumps = of(&source, &jobs);
-            assert_eq!((dumps[0].shows_password(), dumps[0].is_torn()), (password, torn), "{line}");
+            let told = is_password(dumps[0].words);
+            assert_eq!((told, dumps[0].is_torn()), (password, torn), "{line}");
         }
         assert!(of(&source, &[job("mariadb-backup --backup --password=x")]).is_empty());
     }

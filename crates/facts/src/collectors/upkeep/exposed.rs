@@ -7,7 +7,7 @@ use crate::collectors::exposure::Place;
 use crate::source::Source;
 
 /// Roots of what web servers show.
-const WEB: [&str; 4] = ["/var/www", "/srv/www", "/usr/share/nginx/html", "/usr/share/httpd"];
+pub const WEB: [&str; 4] = ["/var/www", "/srv/www", "/usr/share/nginx/html", "/usr/share/httpd"];
 
 /// Names below the roots of web servers that are looked at.
 const MOST_WEB: usize = 5000;

@@ -5,6 +5,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 
 use serde_json::{Value, json};
 
+use super::cron_lines;
 use super::makes::{is_backup, makes_backups};
 use super::shell::{Command, Script};
 use crate::source::{Missing, Read, Source};
@@ -120,7 +121,8 @@ fn of_unit(text: &str) -> String {
 /// Jobs, entries of those that cron passes over, and why some files were not read.
 pub type All = (Vec<Job>, Vec<Value>, Option<Missing>);
 
-/// All jobs and the scripts that they call, and files of jobs that cron passes over though they make backups: file, why.
+/// All jobs and the scripts that they call, and files of jobs that cron passes over though they make backups: file, why;
+/// and lines that it cuts, with their number.
 pub fn all(source: &Source) -> Read<All> {
     let mut files =
         vec![("/etc".to_owned(), "crontab".to_owned()), ("/etc".to_owned(), "anacrontab".to_owned())];
@@ -135,6 +137,7 @@ pub fn all(source: &Source) -> Read<All> {
     let debian = is_debian(source);
     let mut jobs = Vec::new();
     let mut ignored: Vec<(String, String, Value)> = Vec::new();
+    let mut cut: Vec<Value> = Vec::new();
     let mut unread = (files.len() > MOST_JOBS)
         .then(|| Missing::Error(format!("there are more than {MOST_JOBS} files of jobs")));
     for (folder, name) in files.into_iter().take(MOST_JOBS) {
@@ -158,7 +161,12 @@ pub fn all(source: &Source) -> Read<All> {
                 ignored.push((folder, name, json!({"file": path, "why": why})))
             }
             Some(_) => {}
-            None => jobs.push(job),
+            None => {
+                if folder != SYSTEMD && !is_of_run_parts(&folder) {
+                    cut.extend(cron_lines::cut(&path, &text));
+                }
+                jobs.push(job);
+            }
         }
     }
     // A copy that was put aside beside the job itself is meant to be passed over.
@@ -167,7 +175,8 @@ pub fn all(source: &Source) -> Read<All> {
         .retain(|(folder, name, _)| !jobs.iter().any(|job| job.path == format!("{folder}/{}", stem(name))));
     let called = scripts(source, &jobs, &mut unread);
     jobs.extend(called);
-    Ok((jobs, ignored.into_iter().take(20).map(|(_, _, entry)| entry).collect(), unread))
+    let ignored = ignored.into_iter().map(|(_, _, entry)| entry);
+    Ok((jobs, ignored.chain(cut).take(20).collect(), unread))
 }
 
 /// Services of packages whose timers are switched on.
@@ -194,9 +203,14 @@ fn is_debian(source: &Source) -> bool {
     ids.into_iter().any(|line| line.contains("debian") || line.contains("ubuntu"))
 }
 
+/// Whether the files of a folder are scripts, as of /etc/cron.daily.
+fn is_of_run_parts(folder: &str) -> bool {
+    folder.starts_with("/etc/cron.") && folder != "/etc/cron.d"
+}
+
 /// Why cron passes a file over.
 fn passed_over(source: &Source, debian: bool, folder: &str, name: &str) -> Option<&'static str> {
-    let of_run_parts = folder.starts_with("/etc/cron.") && folder != "/etc/cron.d";
+    let of_run_parts = is_of_run_parts(folder);
     if !of_run_parts && folder != "/etc/cron.d" {
         return None;
     }
@@ -372,7 +386,7 @@ mod tests {
         let (tree, source) = tree(&[
             ("etc/os-release", "ID=ubuntu\nID_LIKE=debian\n"),
             ("etc/cron.d/db-backup.sh", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
-            ("etc/cron.d/fine", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
+            ("etc/cron.d/fine", "#\n0 3 * * * root mysqldump -A > /srv/$(date +%F).sql\n"),
             ("etc/cron.d/fine.bak", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
             ("etc/cron.d/was.off", "0 3 * * * root mysqldump -A > /srv/x.sql\n"),
             ("etc/cron.d/cut", "0 3 * * * root mysqldump -A > /srv/x.sql"),
@@ -396,10 +410,11 @@ mod tests {
                 ("/etc/cron.d/db-backup.sh", "its name has a character that cron does not take, as a dot"),
                 ("/etc/cron.d/open", "others may write to it"),
                 ("/etc/cron.daily/dump", "it is not executable"),
+                ("/etc/cron.d/fine", "cron ends the command at the %, which no backslash precedes"),
             ]
         );
         tree.file("etc/os-release", "ID=rocky\nID_LIKE=\"rhel fedora\"\n");
-        assert_eq!(all(&source).unwrap().1.len(), 2, "cronie takes names with a dot");
+        assert_eq!(all(&source).unwrap().1.len(), 3, "cronie takes names with a dot");
     }
 
     #[test]

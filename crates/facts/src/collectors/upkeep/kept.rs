@@ -5,10 +5,11 @@ use std::io::{ErrorKind, Read as _};
 
 use serde_json::{Value, json};
 
+use crate::collectors::dump_folders::is_of_tables;
 use crate::source::{Missing, Read, Source};
 
 /// Folders in which backups usually lie.
-const USUAL: [&str; 10] = [
+pub const USUAL: [&str; 10] = [
     "/backup",
     "/backups",
     "/data/backup",
@@ -21,8 +22,8 @@ const USUAL: [&str; 10] = [
     "/var/lib/mysql-backups",
 ];
 
-/// Folders of the data directory in which some keep backups.
-const WITHIN: [&str; 5] = ["backup", "backups", "dump", "dumps", "bak"];
+/// Parts of the names of folders of the data directory in which some keep backups.
+const WITHIN: [&str; 3] = ["backup", "dump", "bak"];
 
 /// Names that are looked at in each folder with the folders within it.
 const MOST_FILES: usize = 2000;
@@ -83,7 +84,14 @@ impl Found {
 /// looked into as well, as each backup of a copying program is one.
 pub fn all(source: &Source, named: &[String], datadir: Option<&str>) -> Found {
     let mut found = Found::default();
-    let within = datadir.iter().flat_map(|datadir| WITHIN.map(|name| format!("{datadir}/{name}")));
+    let within = datadir.iter().flat_map(|datadir| {
+        let is_of_backups = move |name: &String| {
+            let inside = || source.list(&format!("{datadir}/{name}")).unwrap_or_default();
+            WITHIN.iter().any(|part| name.contains(part)) && !is_of_tables(&inside())
+        };
+        let names = source.list(datadir).unwrap_or_default().into_iter().filter(is_of_backups).take(20);
+        names.map(move |name| format!("{datadir}/{name}"))
+    });
     let usual = USUAL.iter().map(|path| (*path).to_owned());
     let folders: BTreeSet<String> = usual.chain(within).chain(named.iter().cloned()).collect();
     for folder in folders.iter().filter(|path| Some(path.trim_end_matches('/')) != datadir) {

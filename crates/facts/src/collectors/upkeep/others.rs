@@ -170,6 +170,31 @@ pub fn scanners(jobs: &[Job], places: &Places) -> Vec<Value> {
     found
 }
 
+/// Programs that carry files to another host or to a store.
+pub const CARRIERS: [&str; 21] = [
+    "rsync",
+    "scp",
+    "sftp",
+    "rclone",
+    "restic",
+    "borg",
+    "borgmatic",
+    "duplicity",
+    "s3cmd",
+    "aws",
+    "gsutil",
+    "gcloud",
+    "az",
+    "azcopy",
+    "mc",
+    "lftp",
+    "ssh",
+    "kopia",
+    "proxmox-backup-client",
+    "rdiff-backup",
+    "xbcloud",
+];
+
 /// Whether a job, or a program that runs, may carry backups to another place.
 pub fn copies_away(jobs: &[Job], running: &[String]) -> bool {
     const AGENTS: [&str; 10] = [
@@ -183,29 +208,6 @@ pub fn copies_away(jobs: &[Job], running: &[String]) -> bool {
         "avagent",
         "proxmox-backup-",
         "rsync",
-    ];
-    const CARRIERS: [&str; 21] = [
-        "rsync",
-        "scp",
-        "sftp",
-        "rclone",
-        "restic",
-        "borg",
-        "borgmatic",
-        "duplicity",
-        "s3cmd",
-        "aws",
-        "gsutil",
-        "gcloud",
-        "az",
-        "azcopy",
-        "mc",
-        "lftp",
-        "ssh",
-        "kopia",
-        "proxmox-backup-client",
-        "rdiff-backup",
-        "xbcloud",
     ];
     // Without a host in an argument, these copy within this one.
     const LOCAL: [&str; 2] = ["rsync", "rdiff-backup"];

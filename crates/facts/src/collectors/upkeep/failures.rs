@@ -1,0 +1,258 @@
+//! Backups that fail: the ends of their logs, units of systemd, and folders that stayed empty.
+
+use serde_json::{Value, json};
+
+use super::dumps::MAKERS;
+use super::jobs::Job;
+use super::kept::{Kept, USUAL};
+use super::others::CARRIERS;
+use crate::bounds::shortened;
+use crate::source::Source;
+
+/// Entries of a list.
+const LISTED: usize = 20;
+
+/// Logs that are looked at.
+const MOST_LOGS: usize = 100;
+
+/// Bytes that are read from the end of a log, and longest line that is kept.
+const TAIL: u64 = 4096;
+const LONGEST_LINE: usize = 240;
+
+/// Age of a log that nobody writes any more.
+const OLDEST_S: u64 = 90 * 86_400;
+
+const DAY_S: u64 = 86_400;
+
+/// Logs of backups that end with an error and not with a success: file, line, age_s. `named` are folders that jobs name, `all` the
+/// backups that are there, the newest last: one that was written later shows that the log is no longer in use.
+pub fn logs(source: &Source, jobs: &[Job], named: &[String], all: &[Kept], now_s: u64) -> Vec<Value> {
+    let mut found = Vec::new();
+    let newest_s = all.last().map_or(0, |kept| kept.written_s);
+    for path in paths(source, jobs, named, all).into_iter().take(MOST_LOGS) {
+        let Ok(log) = source.stat(&path) else { continue };
+        let age_s = now_s.saturating_sub(log.modified_s);
+        let is_left = newest_s > log.modified_s + 3600 || age_s > OLDEST_S;
+        let is_file = log.mode & 0o170_000 == 0o100_000;
+        if is_left || !is_file || found.len() >= LISTED {
+            continue;
+        }
+        let Ok((end, _)) = source.end_of(&path, TAIL) else { continue };
+        if let Some(line) = error(&end) {
+            let line = shortened(line.trim().to_owned(), LONGEST_LINE);
+            found.push(json!({"file": path, "line": line, "age_s": age_s}));
+        }
+    }
+    found
+}
+
+/// The last line that tells of an error, where none behind it tells of a success.
+fn error(text: &str) -> Option<&str> {
+    const ERRORS: [&str; 14] = [
+        "FATAL ERROR",
+        "Got error",
+        "mysqldump: Error",
+        "mysqldump: Couldn't",
+        "mariadb-dump: Error",
+        "mariadb-dump: Couldn't",
+        "Access denied for user",
+        "No space left on device",
+        "xtrabackup: error",
+        "xtrabackup: Error",
+        "Can't connect to",
+        "Permission denied",
+        "Disk quota exceeded",
+        "CRITICAL **",
+    ];
+    const SUCCESSES: [&str; 6] =
+        ["completed OK", "Dump completed", "successful", "Successful", "SUCCESS", "backup completed"];
+    for line in text.lines().rev() {
+        if SUCCESSES.iter().any(|word| line.contains(word)) {
+            return None;
+        }
+        let is_of_client = line.contains("ERROR ") && line.contains("): ");
+        if is_of_client || ERRORS.iter().any(|word| line.contains(word)) {
+            return Some(line);
+        }
+    }
+    None
+}
+
+/// Logs beside backups, those that jobs of backups write, and those of /var/log with such a name.
+fn paths(source: &Source, jobs: &[Job], named: &[String], all: &[Kept]) -> Vec<String> {
+    let is_log = |name: &str| name.ends_with(".log") || name.ends_with(".err");
+    let above = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    // A backup by copying is a folder, whose log may lie in it or beside it.
+    let of_newest = all.last().and_then(|kept| above(&kept.path));
+    let beside = of_newest.as_deref().and_then(above).filter(|folder| !folder.is_empty());
+    let mut folders: Vec<String> = USUAL.iter().map(|path| (*path).to_owned()).collect();
+    folders.extend(named.iter().cloned().chain(of_newest).chain(beside));
+    folders.sort();
+    folders.dedup();
+    let mut found: Vec<String> = Vec::new();
+    for folder in folders.iter().filter(|folder| folder.as_str() != "/var/log") {
+        let names = source.list(folder).unwrap_or_default();
+        found.extend(names.iter().filter(|name| is_log(name)).map(|name| format!("{folder}/{name}")));
+    }
+    let of_backups = |name: &&String| {
+        is_log(name) && ["backup", "mysqldump", "mariabackup"].iter().any(|part| name.contains(part))
+    };
+    let system = source.list("/var/log").unwrap_or_default();
+    found.extend(system.iter().filter(of_backups).map(|name| format!("/var/log/{name}")));
+    let makers = jobs.iter().filter(|job| job.makes_backups());
+    let written =
+        makers.flat_map(|job| job.script.commands.iter().flat_map(|command| targets(&command.words)));
+    found.extend(written.filter(|path| is_log(path) && !path.contains('$')));
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Files that a command's output is sent to.
+fn targets(words: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (place, word) in words.iter().enumerate() {
+        let bare = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
+        let Some(target) = bare.strip_prefix('>') else { continue };
+        let target = match target.trim_start_matches('>') {
+            "" => words.get(place + 1).map_or("", String::as_str),
+            attached => attached,
+        };
+        if target.starts_with('/') {
+            found.push(target.to_owned());
+        }
+    }
+    found
+}
+
+/// Units of backup jobs whose last run failed, by the system's log: unit, result.
+pub fn units(source: &Source, jobs: &[Job]) -> Vec<Value> {
+    const MOST: u64 = 1 << 20;
+    let mut units: Vec<&str> = jobs
+        .iter()
+        .filter(|job| job.makes_backups())
+        .filter_map(|job| job.job.rsplit('/').next())
+        .filter(|name| name.ends_with(".service"))
+        .collect();
+    units.dedup();
+    if units.is_empty() {
+        return vec![];
+    }
+    let logs = ["/var/log/syslog", "/var/log/messages"];
+    let Some((text, _)) = logs.iter().find_map(|path| source.end_of(path, MOST).ok()) else { return vec![] };
+    units.into_iter().filter_map(|unit| failed(&text, unit)).take(LISTED).collect()
+}
+
+/// The result of a unit's last run, where it failed.
+fn failed(text: &str, unit: &str) -> Option<Value> {
+    let of_unit = format!(" {unit}: ");
+    let line = text.lines().rev().find_map(|line| {
+        let (_, said) = line.split_once(&of_unit)?;
+        let tells = ["Failed with result", "Succeeded", "Deactivated successfully", "Finished"];
+        tells.iter().any(|word| said.contains(word)).then_some(said)
+    })?;
+    let result = line.strip_prefix("Failed with result ")?;
+    Some(json!({"unit": unit, "result": result.trim_matches(['\'', '"', '.', ' '])}))
+}
+
+/// Jobs that are older than two days and the folder of whose backups is empty: file, folder.
+pub fn never_wrote(source: &Source, jobs: &[Job], all: &[Kept], now_s: u64) -> Vec<Value> {
+    if !all.is_empty() || jobs.iter().any(|job| job.calls(&CARRIERS).next().is_some()) {
+        return vec![];
+    }
+    let mut found: Vec<Value> = Vec::new();
+    for job in jobs.iter().filter(|job| job.calls(&MAKERS).next().is_some()) {
+        let oldest_s = 2 * DAY_S + job.interval_s.unwrap_or(DAY_S);
+        let is_old = |path: &str| source.stat(path).is_ok_and(|file| file.modified_s + oldest_s < now_s);
+        if !is_old(&job.path) || !is_old(&job.job) {
+            continue;
+        }
+        let written = job.script.commands.iter().flat_map(|command| targets(&command.words));
+        for target in written {
+            let Some((folder, _)) = target.split(['$', '`']).next().unwrap_or_default().rsplit_once('/')
+            else {
+                continue;
+            };
+            let is_empty =
+                source.list(folder).is_ok_and(|names| names.iter().all(|name| name == "lost+found"));
+            let entry = json!({"file": job.path, "folder": folder});
+            if is_empty && !folder.is_empty() && !found.contains(&entry) && found.len() < LISTED {
+                found.push(entry);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collectors::upkeep::shell::Script;
+    use crate::tree::Tree;
+
+    fn job(path: &str, text: &str) -> Job {
+        let script = Script::of(text);
+        Job { path: path.into(), text: text.into(), script, job: path.into(), interval_s: Some(86_400) }
+    }
+
+    #[test]
+    fn a_log_that_ends_with_an_error_is_told_unless_a_backup_is_newer() {
+        let denied = "[00] FATAL ERROR: failed to connect: Access denied for user 'backup'@'localhost'\n";
+        let tree = Tree::of(&[
+            ("backup/2026-11-01/xtrabackup_info", ""),
+            ("backup/backup.log", &format!("2026-11-01 completed OK!\n{denied}")),
+            ("backup/fine.log", &format!("{denied}2026-11-02 completed OK!\n")),
+            ("var/log/mysqldump.log", "mysqldump: Got error: 1045: Access denied\n"),
+            ("var/log/other.log", "mysqldump: Got error: 1045: Access denied\n"),
+            ("srv/dump.err", "ERROR 2002 (HY000): Can't connect to local server\n"),
+        ]);
+        let source = tree.source();
+        let written_s = source.stat("/backup/backup.log").unwrap().modified_s;
+        let kept = |written_s: u64| Kept {
+            path: "/backup/2026-11-01/xtrabackup_info".into(),
+            bytes: 1,
+            written_s,
+            device: (1, 1),
+        };
+        let jobs = [job("/etc/cron.d/x", "0 3 * * * root mysqldump -A > /srv/a.sql 2>> /srv/dump.err")];
+        let told = |newest_s: u64, now_s: u64| -> Vec<String> {
+            let found = logs(&source, &jobs, &[], &[kept(newest_s)], now_s);
+            found.iter().map(|entry| entry["file"].as_str().unwrap().to_owned()).collect()
+        };
+        let expected = ["/backup/backup.log", "/srv/dump.err", "/var/log/mysqldump.log"];
+        assert_eq!(told(written_s, written_s + 60), expected);
+        assert!(told(written_s + 3601, written_s + 3700).is_empty());
+        assert!(told(written_s, written_s + OLDEST_S + 1).is_empty());
+    }
+
+    #[test]
+    fn the_last_run_of_a_unit_counts() {
+        let log = "Nov 28 02:00:09 db1 systemd[1]: mariadb-backup.service: Failed with result 'exit-code'.\n\
+            Nov 28 02:00:09 db1 systemd[1]: Failed to start MariaDB backup.\n";
+        let tree = Tree::of(&[("var/log/syslog", log)]);
+        let jobs = [job("/etc/systemd/system/mariadb-backup.service", "/usr/bin/mariadb-backup --backup")];
+        let expected = json!({"unit": "mariadb-backup.service", "result": "exit-code"});
+        assert_eq!(units(&tree.source(), &jobs), [expected]);
+        let later = format!(
+            "{log}Nov 29 02:00:09 db1 systemd[1]: mariadb-backup.service: Deactivated successfully.\n"
+        );
+        tree.file("var/log/syslog", later);
+        assert!(units(&tree.source(), &jobs).is_empty());
+        assert!(units(&tree.source(), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_job_whose_folder_stays_empty_is_told_once_it_is_old() {
+        let tree = Tree::of(&[("etc/cron.d/x", ""), ("full/notes", "")]);
+        tree.folder("srv/dumps");
+        let source = tree.source();
+        let written_s = source.stat("/etc/cron.d/x").unwrap().modified_s;
+        let told = |text: &str, age_s: u64| {
+            never_wrote(&source, &[job("/etc/cron.d/x", text)], &[], written_s + age_s).len()
+        };
+        let line = "0 3 * * * root mysqldump -A > /srv/dumps/all-$(date +%F).sql";
+        assert_eq!((told(line, 3 * DAY_S + 1), told(line, 3 * DAY_S)), (1, 0));
+        assert_eq!(told("0 3 * * * root mysqldump -A > /full/all.sql", 9 * DAY_S), 0);
+        assert_eq!(told("0 3 * * * root mysqldump -A | ssh b 'cat > /srv/dumps/a.sql'", 9 * DAY_S), 0);
+    }
+}
