@@ -322,7 +322,7 @@ fn of_failures(
     source: &Source,
     jobs: &[Job],
     folders: &[String],
-    all: &[Kept],
+    all: &[kept::Kept],
     now_s: u64,
     readings: &Readings,
 ) {
