@@ -22,10 +22,11 @@ use std::time::{Duration, Instant};
 
 use self::census::Census;
 use self::indexes::INDEX_USAGE;
-use self::rows::{COUNTED, OURS, text, whole};
+use self::rows::{COUNTED, text};
 use self::statistics::{Names, behind, by_files, names, recomputes, shared, sizes, totals};
 use self::unkeyed::primary_keys;
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::counted;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Missing;
