@@ -184,7 +184,7 @@ fn of_timers(source: &Source) -> Vec<(String, String)> {
     let timers = source.list(&format!("{SYSTEMD}/timers.target.wants")).unwrap_or_default();
     let service = |name: String| {
         let service = format!("{}.service", name.strip_suffix(".timer")?);
-        let is_there = |folder: &&str| source.stat(&format!("{folder}/{service}")).is_ok();
+        let is_there = |folder: &&&str| source.stat(&format!("{folder}/{service}")).is_ok();
         // One in the folder of the host's own stands before it, and is read there.
         let own = source.stat(&format!("{SYSTEMD}/{service}")).is_ok();
         let folder = OF_UNITS.iter().find(is_there).filter(|_| !own)?;

@@ -72,7 +72,7 @@ pub fn is_backup(command: &Command) -> bool {
             Some((first, second)) => word.ends_with(first) && next == second,
             None => word.contains(*program),
         };
-        !of_system && word.contains("backup") || PROGRAMS.iter().any(|program| names(&program))
+        !of_system && word.contains("backup") || PROGRAMS.iter().any(names)
     };
     let of = |word: &String| NOT.contains(&word.rsplit('/').next().unwrap_or(word));
     (0..words.len()).find(|place| speaks(*place)).is_some_and(|place| !words[..place].iter().any(of))

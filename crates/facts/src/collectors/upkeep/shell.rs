@@ -33,13 +33,13 @@ impl Command {
         ];
         for (place, word) in self.words.iter().enumerate() {
             let name = word.rsplit('/').next().unwrap_or(word);
+            if programs.contains(&name) {
+                return Some((name, &self.words[place + 1..]));
+            }
             if SPEAK.contains(&name)
                 && is_program(word, place.checked_sub(1).map(|before| &*self.words[before]))
             {
                 return None;
-            }
-            if programs.contains(&name) {
-                return Some((name, &self.words[place + 1..]));
             }
         }
         None
