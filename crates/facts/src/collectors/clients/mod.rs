@@ -148,7 +148,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     put("together", listed::together(&all));
     put("of_events", listed::of_events(&all));
     put("binlog_readers", listed::binlog_readers(&all));
-    put("catalogue", listed::named(&all, 5, Session::reads_the_catalogue));
+    put("catalogue", listed::named(&all, 0, Session::reads_the_catalogue_long));
     let seen = seen::seen(context, sql, &all);
     readings.put("server.clients.seen", LIST, seen.as_ref().map(|s| s.often.clone()).map_err(Clone::clone));
     readings.put("server.clients.seen_with_a_fault", LIST, seen.map(|s| s.explained));

@@ -61,7 +61,11 @@ pub(super) fn seen(context: &Context, sql: &mut ReadOnly<'_>, all: &[Session]) -
         times.add(&found);
     }
     let often = times.most();
-    let explained = often.iter().filter_map(|(place, one)| {
+    let is_told = |place: &Place| {
+        let told = |session: &&Session| session.user == place.1 && session.statement == place.0;
+        all.iter().filter(told).any(|session| session.reads_the_catalogue_long())
+    };
+    let explained = often.iter().filter(|(place, _)| !is_told(place)).filter_map(|(place, one)| {
         let (table, why) = why::told(context, sql, &one.schema, &one.text)?;
         Some(json!({
             "statement": place.0, "user": place.1, "times": one.times, "table": table, "why": why,

@@ -101,7 +101,7 @@ pub(super) fn told(
 fn statement(text: &str) -> Option<Statement> {
     // What the list cuts may go on with anything.
     let is_cut = [100, 1000].contains(&text.chars().count());
-    let words = words(text);
+    let words = without_values_of_others(words(text))?;
     let is =
         |at: usize, name: &str| words.get(at).is_some_and(|word: &String| word.eq_ignore_ascii_case(name));
     let verb = words.first()?;
@@ -138,6 +138,32 @@ fn statement(text: &str) -> Option<Statement> {
     one.condition(&words[at..end]);
     one.within = one.within.filter(|_| begins_with_any(text));
     Some(one)
+}
+
+/// The words without SELECT statements whose one value is compared; `None` where one gives a list, or stands in front of the table.
+fn without_values_of_others(words: Vec<String>) -> Option<Vec<String>> {
+    let is = |at: usize, names: &[&str]| {
+        words.get(at).is_some_and(|word| names.iter().any(|name| word.eq_ignore_ascii_case(name)))
+    };
+    let mut kept: Vec<String> = Vec::new();
+    let mut depth = 0_usize;
+    let mut seen_table = false;
+    for at in 0..words.len() {
+        let opens = is(at, &["("]);
+        if depth == 0 && opens && is(at + 1, &["SELECT"]) {
+            if !seen_table || at == 0 || is(at - 1, &["IN", "EXISTS", "ANY", "ALL", "SOME", "FROM"]) {
+                return None;
+            }
+            kept.push("(".to_owned());
+            depth = 1;
+        } else if depth > 0 {
+            depth = if opens { depth + 1 } else { depth - usize::from(is(at, &[")"])) };
+        } else {
+            seen_table |= is(at, &["FROM", "UPDATE"]);
+            kept.push(words[at].clone());
+        }
+    }
+    Some(kept)
 }
 
 /// Whether LIKE has a pattern that begins with any characters.
@@ -209,6 +235,15 @@ mod tests {
         assert_eq!(one.wrapped, Some(("DATE".to_owned(), "at".to_owned())));
         let one = statement("UPDATE t SET a = 1 WHERE b = n + 1").unwrap();
         assert_eq!(one.compared, [("b".to_owned(), true, Some(With::Other))]);
+    }
+
+    #[test]
+    fn a_value_that_another_statement_gives_is_passed_over() {
+        let text = "SELECT COUNT(*)+1 FROM scores WHERE season_id=12 AND points > (SELECT points FROM scores WHERE player_id=7)";
+        let one = statement(text).unwrap();
+        let season = ("season_id".to_owned(), true, Some(With::Number));
+        assert_eq!(one.compared, [season, ("points".to_owned(), false, None)]);
+        assert_eq!(statement("SELECT (SELECT 1 FROM b) FROM a WHERE c = 1"), None);
     }
 
     #[test]
