@@ -162,7 +162,7 @@ pub struct ReadOnly<'a> {
     /// The number of tables, once it was asked for.
     pub(crate) tables: Option<u64>,
     /// Answers that several collectors use.
-    shared: BTreeMap<&'static str, Shared>,
+    shared: BTreeMap<String, Shared>,
     /// Statements that were sent.
     pub sent: u32,
 }
@@ -296,7 +296,7 @@ impl<'a> ReadOnly<'a> {
     ///
     /// # Errors
     /// As [`ReadOnly::table`].
-    pub(crate) fn shared(&mut self, sql: &'static str) -> Shared {
+    pub(crate) fn shared(&mut self, sql: &str) -> Shared {
         if let Some(known) = self.shared.get(sql) {
             return known.clone();
         }
@@ -306,7 +306,7 @@ impl<'a> ReadOnly<'a> {
             Err(error) => matches!(error, SqlError::Refused { .. }) && !error.is_late(),
         };
         if is_final {
-            self.shared.insert(sql, answer.clone());
+            self.shared.insert(sql.to_owned(), answer.clone());
         }
         answer
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::counted::{few_tables, kinds, names};
+use crate::collectors::counted::{few_tables, names, no_tables};
 use crate::collectors::relations;
 use crate::context::{Context, Depth};
 use crate::mounts;
@@ -13,7 +13,7 @@ use crate::readings::Readings;
 use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};
 use crate::table_files::of_file_name;
-use crate::wording::{Wording, first_of, mariadb, mysql, shared_of};
+use crate::wording::{Since, Wording, first_of, mariadb, mysql, shared_of};
 
 /// Constraints and sequences.
 pub static COLLECTOR: Collector = Collector {
@@ -84,10 +84,8 @@ const MAY_SEE_ALL: &str = "SELECT 1 FROM mysql.user LIMIT 1";
 /// Tables as InnoDB names them; partitioned ones, which are listed by their partitions, take no part in foreign keys.
 const SYS_TABLES: &str = "SELECT NAME FROM information_schema.INNODB_SYS_TABLES LIMIT 100000";
 
-const SEQUENCES: [Wording; 1] = [(
-    "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'SEQUENCE' ORDER BY TABLE_SCHEMA, TABLE_NAME LIMIT 50",
-    &[mariadb(100_300..)],
-)];
+/// Servers that have sequences.
+const SEQUENCES: [Since; 1] = [mariadb(100_300..)];
 
 /// Share of the numbers from which on a sequence is listed.
 const LISTED: f64 = 0.5;
@@ -171,16 +169,14 @@ fn by_files(context: &Context, sql: &mut ReadOnly<'_>) -> Option<Read<Vec<Value>
 /// Sequences are found among the tables, for which a server without a dictionary reads a file each.
 fn sequences(sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
     let refused = |e: SqlError| e.missing("SELECT on the sequences");
-    if sql.dialect().is_some_and(|dialect| dialect.is(SEQUENCES[0].1)) {
+    if sql.dialect().is_none_or(|dialect| dialect.is(&SEQUENCES)) {
         few_tables(sql)?;
-        if !kinds(sql).map_err(refused)?.iter().any(|kind| kind.kind == "SEQUENCE") {
-            return Ok(Vec::new());
-        }
+    } else {
+        return Err(refused(SqlError::NotInThisVersion));
     }
-    let rows = first_of(sql, &SEQUENCES).1.map_err(refused)?.rows;
     let mut found = Vec::new();
-    for row in rows {
-        let [Some(schema), Some(name)] = &row[..] else { continue };
+    let all = no_tables(sql)?;
+    for [schema, name, _] in all.iter().filter(|[.., kind]| kind == "SEQUENCE").take(50) {
         let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
         let statement = format!(
             "SELECT next_not_cached_value, minimum_value, maximum_value, increment, cycle_option FROM {}.{}",
@@ -230,9 +226,9 @@ mod tests {
         impl Sql for Server {
             fn table(&mut self, sql: &str, _: Option<Duration>) -> Result<Table, SqlError> {
                 let rows: &[&[&str]] = match sql {
-                    s if s.contains("GROUP BY TABLE_SCHEMA") => &[&["shop", "SEQUENCE", "InnoDB", "", "1"]],
                     s if s.contains("COUNT(") => &[&["3"]],
-                    s if s.contains("'SEQUENCE'") => &[&["shop", "bi`lls"]],
+                    s if s.contains("SCHEMATA") => &[&["shop"]],
+                    s if s.contains("'SEQUENCE'") => &[&["bi`lls", "SEQUENCE"]],
                     s if s.ends_with("FROM `shop`.`bi``lls`") => &[&["1001", "1", "1000", "1", self.0]],
                     _ => &[],
                 };

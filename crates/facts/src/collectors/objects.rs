@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::counted::{Kind, count, few_tables, kinds};
+use crate::collectors::counted::count;
 use crate::collectors::passwords;
 use crate::collectors::schema::statistics::statistics;
 use crate::collectors::sessions::listed;
@@ -66,11 +66,6 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.routines.failing", "", "stored routines, likewise: routine, definer"),
         fact("server.views.failing", "", "views whose definer is no account: view, definer; 20 at most"),
         fact("server.events.enabled", "count", "events that the scheduler is to run"),
-        fact(
-            "schema.default_differs",
-            "",
-            "schemas whose default character set is not that of most of their tables: schema, charset (the default), tables (those of another one); 20 at most; with more than 5,000 tables they are not asked for",
-        ),
         fact("server.events.named", "", "those events; 20 at most"),
         fact(
             "server.events.late",
@@ -142,7 +137,6 @@ const INIT_CONNECT: &str =
 const AUTOCOMMIT: &str = "SELECT COUNT(*) FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s WHERE s.statements REGEXP 'autocommit:?=(0|off|false)'";
 const CHECKS: &str = "SELECT s.statements REGEXP 'foreign_key_checks:?=(0|off|false)', s.statements REGEXP 'unique_checks:?=(0|off|false)', s.statements REGEXP 'sql_log_bin:?=(0|off|false)', s.statements REGEXP 'sql_mode:?=' FROM (SELECT REPLACE(LOWER(@@GLOBAL.init_connect), ' ', '') AS statements) s";
 /// Times of an event are in the time zone of the event.
-const DEFAULTS: &str = "SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema') ORDER BY SCHEMA_NAME LIMIT 5000";
 const ENABLED_NAMES: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const LATE: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND COALESCE(ENDS, COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())) >= COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW()) AND TIMESTAMPDIFF(SECOND, GREATEST(COALESCE(LAST_EXECUTED, CREATED), COALESCE(STARTS, CREATED), CREATED), COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())) > 2 * INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END AND INTERVAL_VALUE REGEXP '^[0-9]+$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 const FREQUENT: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME) FROM information_schema.EVENTS WHERE STATUS = 'ENABLED' AND EVENT_TYPE = 'RECURRING' AND INTERVAL_FIELD = 'SECOND' AND INTERVAL_VALUE REGEXP '^([0-9]|1[0-5])$' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
@@ -209,7 +203,6 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     checks(sql, readings);
     name_as_password(sql, readings);
     events(sql, readings);
-    default_differs(sql, readings);
     partitions(sql, readings);
     let of_triggers = triggers::read(context, sql, readings);
     let of_views = views::read(context, sql, readings);
@@ -358,36 +351,6 @@ fn definers(sql: &mut ReadOnly<'_>, mut missing: BTreeSet<String>, readings: &Re
     }
     let missing: Vec<Value> = missing.into_iter().map(Value::from).collect();
     readings.put("server.definers.missing", FROM, Ok(missing));
-}
-
-fn default_differs(sql: &mut ReadOnly<'_>, readings: &Readings) {
-    let refused = |e: SqlError| e.missing("SELECT on the tables");
-    let found = few_tables(sql).and_then(|()| {
-        let kinds = kinds(sql).map_err(refused)?;
-        Ok(differing(&kinds, &sql.rows(DEFAULTS).map_err(refused)?))
-    });
-    readings.put("schema.default_differs", "information_schema.SCHEMATA, TABLES", found);
-}
-
-/// Schemas in which most tables have another character set than a table that is made now would get.
-fn differing(kinds: &[Kind], defaults: &[Row]) -> Vec<Value> {
-    let same = |charset: &str| if charset == "utf8mb3" { "utf8".to_owned() } else { charset.to_owned() };
-    let mut found = Vec::new();
-    for row in defaults {
-        let [Some(schema), Some(default)] = &row[..] else { continue };
-        let (mut all, mut others) = (0, 0);
-        for kind in kinds.iter().filter(|kind| kind.schema == *schema && kind.kind == "BASE TABLE") {
-            let charset = kind.collation.split('_').next().unwrap_or_default();
-            if !charset.is_empty() {
-                all += kind.count;
-                others += if same(charset) == same(default) { 0 } else { kind.count };
-            }
-        }
-        if others * 2 > all && found.len() < 20 {
-            found.push(json!({"schema": schema, "charset": default, "tables": others}));
-        }
-    }
-    found
 }
 
 fn partitions(sql: &mut ReadOnly<'_>, readings: &Readings) {

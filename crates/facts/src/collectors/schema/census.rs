@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use self::column::{Column, column, largest};
+use super::defaults::Defaults;
 use super::described;
 use super::indexes::{Index, disabled, duplicates, grouped, hidden};
 use super::more;
@@ -77,6 +78,8 @@ pub struct Census {
     /// Partitioned tables: schema and name.
     pub partitioned: Vec<(String, String)>,
     charsets: BTreeMap<String, u64>,
+    /// Character sets of tables by schema.
+    defaults: Defaults,
     /// Types of columns by name, each with the first column that has it.
     types: BTreeMap<String, BTreeMap<String, Rarity>>,
     /// Tables of the same name in many schemas.
@@ -105,6 +108,11 @@ impl Census {
     /// One that also knows the next numbers of AUTO_INCREMENT columns.
     pub fn with(numbers: BTreeMap<(String, String), f64>) -> Self {
         Self { numbers, ..Self::default() }
+    }
+
+    /// Schemas in which most tables have another character set than a new one would get.
+    pub fn default_differs(&self, sql: &mut ReadOnly<'_>) -> Read<Vec<Value>> {
+        self.defaults.differing(sql)
     }
 
     /// One of what servers tell without statistics of the tables: engines and columns.
@@ -197,7 +205,9 @@ impl Census {
         let dialect = sql.dialect();
         let has_dictionary = sql.has_dictionary();
         let told = match self.part {
-            Part::Bare => "ENGINE, NULL, TABLE_TYPE, NULL, NULL, NULL, NULL, TABLE_COMMENT",
+            Part::Bare => {
+                "ENGINE, NULL, TABLE_TYPE, NULL, NULL, NULL, NULL, TABLE_COMMENT, '', TABLE_COLLATION"
+            }
             Part::Definition if has_dictionary => {
                 "ENGINE, NULL, TABLE_TYPE, ROW_FORMAT, NULL, NULL, NULL, '', CREATE_OPTIONS"
             }
@@ -210,7 +220,7 @@ impl Census {
                 "ENGINE, NULL, TABLE_TYPE, NULL, NULL, NULL, NULL, '', ''"
             }
             Part::Whole => {
-                "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH, TABLE_COMMENT, CREATE_OPTIONS"
+                "ENGINE, AUTO_INCREMENT, TABLE_TYPE, ROW_FORMAT, DATA_FREE, DATA_LENGTH, INDEX_LENGTH, TABLE_COMMENT, CREATE_OPTIONS, TABLE_COLLATION"
             }
         };
         let tables = by_table(sql.rows(&of(told, "TABLES"))?);
@@ -274,6 +284,9 @@ impl Census {
             if named.len() < LISTED {
                 named.push(name.as_str().into());
             }
+        }
+        if text(found, 2) == TABLES[0] {
+            self.defaults.table(schema, text(found, 9));
         }
         let options = text(found, 8).to_ascii_lowercase();
         if options.contains("partitioned") {

@@ -4,6 +4,7 @@
 
 mod by_name;
 mod census;
+mod defaults;
 mod described;
 mod drift;
 mod files;
@@ -25,11 +26,10 @@ use std::time::{Duration, Instant};
 use self::census::Census;
 use self::files::Files;
 use self::indexes::INDEX_USAGE;
-use self::rows::{COUNTED, text};
+use self::rows::{COUNTED, OURS, text, whole};
 use self::statistics::{Names, behind, by_files, names, recomputes, sizes, totals};
 use self::unkeyed::primary_keys;
 use crate::collector::{Collector, Cost, Run, fact};
-use crate::collectors::counted;
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Missing;
@@ -282,6 +282,11 @@ pub static COLLECTOR: Collector = Collector {
             "columns whose default is a date of zeros: schema, table and column; among those that were read, 20 at most",
         ),
         fact(
+            "schema.default_differs",
+            "",
+            "schemas whose default character set is not that of most of their tables: schema, charset (the default), tables (those of another one); 20 at most; with more than 5,000 tables they are not asked for",
+        ),
+        fact(
             "schema.filling",
             "",
             "AUTO_INCREMENT columns that have used half of their numbers or more, the fullest first: table, column, type, used",
@@ -357,7 +362,6 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         }
         true => sums,
     };
-    let engines = if many { None } else { engines(sql) };
     sql.at_most(Some(DICTIONARY));
     let mut census = Census::with(if many { BTreeMap::new() } else { numbers(sql) });
     sql.at_most(None);
@@ -370,6 +374,13 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     sql.at_most(None);
     read.ask_statistics(sql);
     readings.put("schema.beyond_statistics", "the sizes of files", files::beyond(sql, &of_files));
+    // Where all were read, their engines are known.
+    let engines = if many || read.looked_at as u64 >= count { None } else { engines(sql) };
+    let differing = match many {
+        true => Err(Missing::Error(format!("not asked for, because there are {count} tables"))),
+        false => read.default_differs(sql),
+    };
+    readings.put("schema.default_differs", "information_schema.SCHEMATA, TABLES", differing);
     readings.put("schema.option_tables", "mysql.innodb_table_stats", read.options(sql));
     readings.put("schema.rows_beyond_packet", "mysql.innodb_table_stats", shapes::beyond_packet(sql));
     sizes(&sums, Ok(read.sizes.get("InnoDB").copied()), readings);
@@ -472,12 +483,13 @@ fn numbers(sql: &mut ReadOnly<'_>) -> BTreeMap<(String, String), f64> {
 
 /// Tables of users by engine; none where the server refuses or takes too long.
 fn engines(sql: &mut ReadOnly<'_>) -> Option<BTreeMap<String, u64>> {
-    let mut engines = BTreeMap::new();
-    for kind in counted::kinds(sql).ok()? {
-        // A table that cannot be opened has no engine.
-        if ["BASE TABLE", "SYSTEM VERSIONED"].contains(&kind.kind.as_str()) && !kind.engine.is_empty() {
-            *engines.entry(kind.engine).or_default() += kind.count;
-        }
-    }
-    Some(engines)
+    let statement = format!(
+        "SELECT ENGINE, COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN {OURS} GROUP BY ENGINE"
+    );
+    let rows = sql.rows(&statement).ok()?;
+    // A table that cannot be opened has no engine.
+    rows.iter()
+        .filter(|row| !text(row, 0).is_empty())
+        .map(|row| Some((text(row, 0).to_owned(), whole(row, 1).ok()?)))
+        .collect()
 }
