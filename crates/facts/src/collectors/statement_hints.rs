@@ -141,8 +141,17 @@ fn serving(condition: &[&str]) -> Option<String> {
             _ if depth > 0 => {}
             word if ["OR", "XOR", "NOT"].iter().any(|other| word.eq_ignore_ascii_case(other)) => return None,
             _ => {
-                let (Some(name), Some(sign)) = (column(word), condition.get(at + 1)) else { continue };
-                let with_column = condition.get(at + 2).is_some_and(|next| column(next).is_some());
+                let Some(sign) = condition.get(at + 1) else { continue };
+                let next = condition.get(at + 2);
+                // MySQL writes a column whose name is a word of the language, as STATUS, without quotes.
+                let is_value = next.is_some_and(|next| ["?", "(...)", "("].contains(next));
+                let is_bare = word.chars().all(|c| c.is_ascii_alphabetic() || c == '_') && is_value;
+                let Some(name) =
+                    column(word).map(str::to_owned).or_else(|| is_bare.then(|| word.to_lowercase()))
+                else {
+                    continue;
+                };
+                let with_column = next.is_some_and(|next| column(next).is_some());
                 let list = match sign.to_ascii_uppercase().as_str() {
                     "=" | "IN" => &mut equal,
                     "<" | ">" | "<=" | ">=" | "BETWEEN" => &mut ranges,
@@ -259,6 +268,10 @@ mod tests {
             ("SELECT * FROM `c` WHERE `mail` = ?", "give it an index"),
             ("SELECT * FROM `c` WHERE `id` = ?", "an index begins with id"),
             ("SELECT * FROM `c` WHERE `id` = ? AND `x` > ?", "give it an index on (id, x)"),
+            (
+                "SELECT * FROM `c` WHERE STATUS = ? AND `x` > ? ORDER BY `id`",
+                "give it an index on (status, x)",
+            ),
             (
                 "SELECT COUNT ( * ) + ? FROM `s` WHERE `p` > ( SELECT `p` FROM `s` WHERE `n` = ? ) AND `z` = ?",
                 "give it an index on (z, p)",

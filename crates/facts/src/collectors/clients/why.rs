@@ -101,7 +101,7 @@ pub(super) fn told(
 fn statement(text: &str) -> Option<Statement> {
     // What the list cuts may go on with anything.
     let is_cut = [100, 1000].contains(&text.chars().count());
-    let words = without_values_of_others(words(text))?;
+    let words = without_values_of_others(&words(text))?;
     let is =
         |at: usize, name: &str| words.get(at).is_some_and(|word: &String| word.eq_ignore_ascii_case(name));
     let verb = words.first()?;
@@ -141,15 +141,15 @@ fn statement(text: &str) -> Option<Statement> {
 }
 
 /// The words without SELECT statements whose one value is compared; `None` where one gives a list, or stands in front of the table.
-fn without_values_of_others(words: Vec<String>) -> Option<Vec<String>> {
+fn without_values_of_others(words: &[String]) -> Option<Vec<String>> {
     let is = |at: usize, names: &[&str]| {
         words.get(at).is_some_and(|word| names.iter().any(|name| word.eq_ignore_ascii_case(name)))
     };
     let mut kept: Vec<String> = Vec::new();
     let mut depth = 0_usize;
     let mut seen_table = false;
-    for at in 0..words.len() {
-        let opens = is(at, &["("]);
+    for (at, word) in words.iter().enumerate() {
+        let opens = word == "(";
         if depth == 0 && opens && is(at + 1, &["SELECT"]) {
             if !seen_table || at == 0 || is(at - 1, &["IN", "EXISTS", "ANY", "ALL", "SOME", "FROM"]) {
                 return None;
@@ -160,7 +160,7 @@ fn without_values_of_others(words: Vec<String>) -> Option<Vec<String>> {
             depth = if opens { depth + 1 } else { depth - usize::from(is(at, &[")"])) };
         } else {
             seen_table |= is(at, &["FROM", "UPDATE"]);
-            kept.push(words[at].clone());
+            kept.push(word.clone());
         }
     }
     Some(kept)
