@@ -83,7 +83,8 @@ fn chain(first: &Certificate, known: &[(&str, &Certificate)]) -> Vec<Link> {
         let of_issuer = known.iter().filter(|(_, some)| some.subject() == Some(issuer));
         let lasting = of_issuer.filter_map(|(file, some)| Some((some.not_after()?, *file, *some)));
         let Some((end, file, certificate)) = lasting.max_by_key(|(end, ..)| *end) else { break };
-        let name = certificate.common_name().unwrap_or_else(|| "an authority without a common name".to_owned());
+        let name =
+            certificate.common_name().unwrap_or_else(|| "an authority without a common name".to_owned());
         found.push(Link { name, file: file.to_owned(), end });
         at = certificate;
     }

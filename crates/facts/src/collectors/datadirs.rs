@@ -77,8 +77,9 @@ fn beside(source: &Source, datadir: &str) -> Read<Vec<Value>> {
         let folder = format!("{above}/{name}");
         let holds = |file: &&str| source.exists(&format!("{folder}/{file}"));
         // A mount has a purpose of its own, and behind a link lies the place of something else.
-        let is_own = source.link(&folder).is_err() && source.stat(&folder).is_ok_and(|at| at.device == device);
-        if is_own && MARKS.iter().any(|mark| holds(&mark)) && !OF_BACKUPS.iter().any(|mark| holds(&mark)) {
+        let is_own =
+            source.link(&folder).is_err() && source.stat(&folder).is_ok_and(|at| at.device == device);
+        if is_own && MARKS.iter().any(&holds) && !OF_BACKUPS.iter().any(holds) {
             copies.push(folder);
         }
     }
@@ -108,13 +109,22 @@ fn in_use(source: &Source) -> Vec<String> {
         named.map(|name| format!("{folder}/{name}")).collect::<Vec<String>>()
     };
     let mut files: Vec<String> = vec!["/etc/my.cnf".to_owned()];
-    for folder in ["/etc", "/etc/mysql", "/etc/mysql/conf.d", "/etc/mysql/mysql.conf.d", "/etc/mysql/mariadb.conf.d", "/etc/my.cnf.d"] {
+    for folder in [
+        "/etc",
+        "/etc/mysql",
+        "/etc/mysql/conf.d",
+        "/etc/mysql/mysql.conf.d",
+        "/etc/mysql/mariadb.conf.d",
+        "/etc/my.cnf.d",
+    ] {
         files.extend(within(folder, ".cnf"));
     }
     for folder in ["/etc/systemd/system", "/lib/systemd/system"] {
-        files.extend(within(folder, ".service").into_iter().filter(|path| {
-            ["mysql", "maria", "percona"].iter().any(|part| path.contains(part))
-        }));
+        files.extend(
+            within(folder, ".service")
+                .into_iter()
+                .filter(|path| ["mysql", "maria", "percona"].iter().any(|part| path.contains(part))),
+        );
     }
     texts.extend(files.iter().filter_map(|path| source.text_within(path, 1 << 20).ok()));
     texts
@@ -131,8 +141,7 @@ fn names_folder(text: &str, folder: &str) -> bool {
 fn told(source: &Source, folder: &str, now_s: u64) -> Option<Value> {
     let at = source.stat(folder).ok()?;
     let place = Place { source, view: "" };
-    let open =
-        TELLING.iter().any(|file| place.open_to_all(&format!("{folder}/{file}"), 0o004).is_some());
+    let open = TELLING.iter().any(|file| place.open_to_all(&format!("{folder}/{file}"), 0o004).is_some());
     let (size_bytes, newest_s) = size(source, folder);
     Some(json!({
         "folder": folder, "size_bytes": size_bytes, "mode": format!("{:04o}", at.mode & 0o7777), "open": open,
@@ -175,7 +184,10 @@ mod tests {
             ("var/lib/mysql2/ibdata1", "x"),
             ("var/lib/mysql3/ibdata1", "x"),
             ("var/lib/mysql-files/a.csv", "x"),
-            ("etc/mysql/conf.d/two.cnf", "[mysqld2]\ndatadir = /var/lib/mysql2/\n# was /var/lib/mysql-10.6-before\n"),
+            (
+                "etc/mysql/conf.d/two.cnf",
+                "[mysqld2]\ndatadir = /var/lib/mysql2/\n# was /var/lib/mysql-10.6-before\n",
+            ),
             ("proc/17/comm", "mariadbd\n"),
         ]);
         tree.link("var/lib/mysql-link", "/var/lib/mysql2");

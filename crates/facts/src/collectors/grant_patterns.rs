@@ -90,9 +90,9 @@ impl Grant {
 /// Whether one of the words of a name speaks of a test, an archive or the like.
 fn is_aside(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    lower.split(['_', '-', '.']).any(|word| {
-        ASIDE.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit()))
-    })
+    lower
+        .split(['_', '-', '.'])
+        .any(|word| ASIDE.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit())))
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &STATUS);
     let rows = table.map(|table| table.rows).map_err(|e| e.missing("SELECT on performance_schema"));
     let file = rows.and_then(|rows| {
-        let named = data_file(&rows).ok_or_else(|| Missing::Absent("no component keeps keys in a file".to_owned()))?;
+        let named = data_file(&rows)
+            .ok_or_else(|| Missing::Absent("no component keeps keys in a file".to_owned()))?;
         Ok(context.within_datadir(named.trim_start_matches("./")))
     });
     let open = file.clone().and_then(|file| open(context, &file));

@@ -15,6 +15,7 @@ pub mod cpu;
 pub mod datadirs;
 mod deadlock;
 pub mod declared;
+mod definers;
 pub mod device;
 pub mod error_log;
 mod error_log_accounts;

@@ -16,7 +16,8 @@ const LOOKED_AT: usize = 20;
 pub(super) fn note(option: &'static str, value: &str, patterns: &mut Vec<(&'static str, String)>) {
     for pattern in value.split(',').map(str::trim) {
         let known = patterns.iter().any(|(_, p)| p == pattern);
-        let is_one = |literal: String| literal == escaped(pattern) && !pattern.replace("\\%", "").contains('%');
+        let is_one =
+            |literal: String| literal == escaped(pattern) && !pattern.replace("\\%", "").contains('%');
         if !known && patterns.len() < LOOKED_AT && literal(pattern).is_some_and(|l| !is_one(l)) {
             patterns.push((option, pattern.to_owned()));
         }
@@ -97,8 +98,9 @@ fn several(option: &str, pattern: &str, names: &[String]) -> Option<Value> {
 /// Whether the name of a table says that a replica can do without it.
 fn is_aside(name: &str) -> bool {
     const WORDS: [&str; 22] = [
-        "tmp", "temp", "cache", "caches", "log", "logs", "session", "sessions", "queue", "jobs", "old", "bak",
-        "backup", "test", "import", "staging", "stats", "audit", "history", "archive", "trace", "debug",
+        "tmp", "temp", "cache", "caches", "log", "logs", "session", "sessions", "queue", "jobs", "old",
+        "bak", "backup", "test", "import", "staging", "stats", "audit", "history", "archive", "trace",
+        "debug",
     ];
     let lower = name.to_ascii_lowercase();
     let table = lower.split_once('.').map_or(lower.as_str(), |(_, table)| table);

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 175] = [
+pub(super) const NAMED: [FactInfo; 177] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -127,6 +127,8 @@ pub(super) const NAMED: [FactInfo; 175] = [
     fact("server.grants.KIND", "", ""),
     fact("server.gtid.own_ids", "", ""),
     fact("server.definers.missing", "", ""),
+    fact("server.definers.powerful", "", ""),
+    fact("server.accounts.powerful_public", "", ""),
     fact("server.tls.certificate_names", "", ""),
     fact("server.exposure.KIND", "", ""),
     fact("server.passwords.expired", "", ""),

@@ -270,14 +270,15 @@ pub(super) fn of_events(all: &[Session]) -> Value {
         }
     }
     let least = |statement: &str| if statement.contains(' ') { 2 } else { 3 };
-    let found = groups.into_iter().filter(|((_, statement), (sessions, _))| *sessions >= least(statement)).map(
-        |((schema, statement), (sessions, longest_s))| {
+    let found = groups
+        .into_iter()
+        .filter(|((_, statement), (sessions, _))| *sessions >= least(statement))
+        .map(|((schema, statement), (sessions, longest_s))| {
             let entry = json!({
                 "schema": schema, "statement": statement, "sessions": sessions, "longest_s": longest_s,
             });
             (sessions, entry)
-        },
-    );
+        });
     heaviest(found.collect(), LISTED)
 }
 
@@ -390,7 +391,8 @@ mod tests {
             run("DO GET_LOCK('gps', 60)", "User lock"),
             session("system user", "", "Connect", 30, "", "DELETE FROM gps"),
         ];
-        let expected = json!([{"schema": "shop", "statement": "DELETE of gps", "sessions": 2, "longest_s": 30}]);
+        let expected =
+            json!([{"schema": "shop", "statement": "DELETE of gps", "sessions": 2, "longest_s": 30}]);
         assert_eq!(of_events(&all), expected);
     }
 

@@ -153,7 +153,11 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         server_is_strict && set.has("sql_mode", |mode| !strict(mode)) && !set.client.is_command_line()
     };
     put("not_strict", SETTINGS, of(&not_strict));
-    put("strict_and_not", SETTINGS, set.as_ref().map(|set| strict_and_not(set, strict)).map_err(Clone::clone));
+    put(
+        "strict_and_not",
+        SETTINGS,
+        set.as_ref().map(|set| strict_and_not(set, strict)).map_err(Clone::clone),
+    );
     put("unlogged", SETTINGS, of(&|set| set.has("sql_log_bin", |value| value.eq_ignore_ascii_case("OFF"))));
     let utf8: BTreeSet<String> = match set.is_ok() {
         true => sql.rows(UTF8).unwrap_or_default().into_iter().flatten().flatten().collect(),
@@ -377,8 +381,7 @@ fn strict_and_not(set: &[Set<'_>], strict: impl Fn(&str) -> bool) -> Value {
         *if strict(mode) { with } else { without } += 1;
     }
     let mixed = of_user.into_iter().filter(|(_, (with, without))| *with.min(without) >= 2);
-    let entry =
-        |(user, (with, without))| json!({"user": user, "strict": with, "not_strict": without});
+    let entry = |(user, (with, without))| json!({"user": user, "strict": with, "not_strict": without});
     mixed.map(entry).take(LISTED).collect()
 }
 
@@ -407,7 +410,8 @@ mod tests {
     fn a_user_is_told_whose_sessions_are_strict_in_part() {
         let (one, other) = (client("api", "10.1.1.1", "java"), client("bi", "10.1.1.2", "java"));
         let mode = |client, value| set(client, "sql_mode", value);
-        let mut all = vec![mode(&one, "STRICT_TRANS_TABLES"), mode(&one, "STRICT_TRANS_TABLES"), mode(&one, "")];
+        let mut all =
+            vec![mode(&one, "STRICT_TRANS_TABLES"), mode(&one, "STRICT_TRANS_TABLES"), mode(&one, "")];
         all.extend([mode(&other, ""), mode(&other, "")]);
         let strict = |text: &str| text.contains("STRICT_");
         assert_eq!(strict_and_not(&all, strict), json!([]));

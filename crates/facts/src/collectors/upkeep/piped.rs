@@ -12,8 +12,28 @@ const LISTED: usize = 20;
 
 /// Words of what keeps, carries away or renames a file.
 const KEEPERS: [&str; 22] = [
-    "mv", "cp", "ln", "rename", "rsync", "scp", "sftp", "rclone", "restic", "borg", "borgmatic", "rsnapshot",
-    "duplicity", "logrotate", "savelog", "tar", "aws", "s3cmd", "gsutil", "git", "zfs", "btrfs",
+    "mv",
+    "cp",
+    "ln",
+    "rename",
+    "rsync",
+    "scp",
+    "sftp",
+    "rclone",
+    "restic",
+    "borg",
+    "borgmatic",
+    "rsnapshot",
+    "duplicity",
+    "logrotate",
+    "savelog",
+    "tar",
+    "aws",
+    "s3cmd",
+    "gsutil",
+    "git",
+    "zfs",
+    "btrfs",
 ];
 
 /// Lines of cron that send a dump through a pipe, where what the dump says of its failure goes nowhere: to /dev/null, to nobody by
@@ -59,9 +79,9 @@ pub fn overwrites(jobs: &[Job]) -> Vec<Value> {
             let Some(file) = target(&commands[at..]) else { continue };
             let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
             let entry = json!({"job": job.path, "file": file});
-            let is_kept = jobs.iter().any(|other| {
-                (other.job == job.job || other.text.contains(folder)) && keeps(other)
-            });
+            let is_kept = jobs
+                .iter()
+                .any(|other| (other.job == job.job || other.text.contains(folder)) && keeps(other));
             if !is_kept && !found.contains(&entry) && found.len() < LISTED {
                 found.push(entry);
             }
