@@ -1,9 +1,11 @@
 //! Accounts with privileges over everything, and the certificate that clients are shown.
 
+use serde_json::Value;
 use time::macros::format_description;
 use time::{OffsetDateTime, PrimitiveDateTime};
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::clients::hosts::is_public_pattern;
 use crate::collectors::{certificates, passwords};
 use crate::context::{Context, Depth};
 use crate::der::Certificate;
@@ -34,6 +36,11 @@ pub static COLLECTOR: Collector = Collector {
             "server.accounts.powerful",
             "",
             "accounts beside root and the server's own that may change the server or its accounts (SUPER, SHUTDOWN, CREATE USER, RELOAD with PROCESS) and are not among those over everything; 20 at most",
+        ),
+        fact(
+            "server.accounts.powerful_public",
+            "",
+            "those of both lists (over_everything, powerful) whose host is a public address or network; 20 at most",
         ),
         fact(
             "server.accounts.over_system",
@@ -154,6 +161,10 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
             table.map(|t| super::counted::names(t.rows)).map_err(|e| e.missing("SELECT on schema mysql"));
         readings.put(id, "mysql.user", names);
     }
+    let listed = ["server.accounts.over_everything", "server.accounts.powerful"]
+        .map(|id| readings.value(id).ok_or_else(|| Missing::Error(format!("{id} was not read"))));
+    let public = listed.into_iter().collect::<Read<Vec<Value>>>().map(|lists| public(&lists));
+    readings.put("server.accounts.powerful_public", "mysql.user", public);
     for (id, from, statement) in [
         ("server.accounts.over_system", "mysql.db", OVER_SYSTEM),
         ("server.accounts.reads_system", "mysql.db", READS_SYSTEM),
@@ -193,6 +204,18 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     };
     let left = end.map(|end| (end.assume_utc() - now).as_seconds_f64().round());
     readings.put("server.tls.certificate_left_s", from, left);
+}
+
+/// Accounts of lists that come from a public address or network.
+fn public(lists: &[Value]) -> Vec<Value> {
+    let all = lists.iter().filter_map(Value::as_array).flatten();
+    let is = |account: &&Value| {
+        account
+            .as_str()
+            .and_then(|text| text.rsplit_once('@'))
+            .is_some_and(|(_, host)| is_public_pattern(host))
+    };
+    all.filter(is).take(20).cloned().collect()
 }
 
 /// The server's certificate and its file.

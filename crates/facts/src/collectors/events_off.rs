@@ -5,14 +5,16 @@ use serde_json::{Value, json};
 use crate::readings::Readings;
 use crate::sql::{ReadOnly, Row};
 
-/// Disabled events: name, seconds since their ENDS, which stands in the event's own time zone, and seconds from run to run.
-const DISABLED: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME), TIMESTAMPDIFF(SECOND, ENDS, COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())), INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END FROM information_schema.EVENTS WHERE STATUS = 'DISABLED' ORDER BY EVENT_SCHEMA, EVENT_NAME LIMIT 20";
+/// Disabled events, and those whose end has passed, which stay enabled where no run was due before it: name, seconds since their ENDS, which stands in the event's own time zone, seconds from run to run, and whether it is
+/// disabled.
+const DISABLED: &str = "SELECT CONCAT(EVENT_SCHEMA, '.', EVENT_NAME), TIMESTAMPDIFF(SECOND, ENDS, COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())), INTERVAL_VALUE * CASE INTERVAL_FIELD WHEN 'SECOND' THEN 1 WHEN 'MINUTE' THEN 60 WHEN 'HOUR' THEN 3600 WHEN 'DAY' THEN 86400 WHEN 'WEEK' THEN 604800 WHEN 'MONTH' THEN 2678400 WHEN 'QUARTER' THEN 7948800 ELSE 31622400 END, STATUS = 'DISABLED' FROM information_schema.EVENTS WHERE STATUS = 'DISABLED' OR (STATUS = 'ENABLED' AND ENDS < COALESCE(CONVERT_TZ(NOW(), @@time_zone, TIME_ZONE), NOW())) ORDER BY 4 DESC, EVENT_SCHEMA, EVENT_NAME LIMIT 20";
 
 /// Puts both lists by one statement.
 pub(super) fn put(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let rows = sql.rows(DISABLED).map_err(|e| e.missing("EVENT"));
     let names = rows.as_ref().map_err(Clone::clone).map(|rows| {
-        rows.iter().filter_map(|row| row.first().cloned().flatten()).map(Value::from).collect::<Vec<_>>()
+        let disabled = rows.iter().filter(|row| row.get(3).and_then(Option::as_deref) == Some("1"));
+        disabled.filter_map(|row| row.first().cloned().flatten()).map(Value::from).collect::<Vec<_>>()
     });
     readings.put("server.events.disabled", "information_schema.EVENTS", names);
     let ended = rows.map(|rows| rows.iter().filter_map(ended).collect::<Vec<Value>>());

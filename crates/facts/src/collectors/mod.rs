@@ -17,6 +17,7 @@ pub mod cpu;
 pub mod datadirs;
 mod deadlock;
 pub mod declared;
+mod definers;
 pub mod device;
 mod dump_folders;
 pub mod error_log;

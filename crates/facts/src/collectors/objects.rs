@@ -81,7 +81,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.events.ended",
             "",
-            "those of them whose ENDS has passed: event, ended_s (ago), every_s (from run to run, 0 where it ran once); 20 at most",
+            "events whose ENDS has passed, enabled ones too: event, ended_s (ago), every_s (from run to run, 0 where it ran once); 20 at most",
         ),
         fact(
             "server.events.of_a_source",

@@ -51,6 +51,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.triggers.lax", "", "triggers that were made without a strict sql_mode; 20 at most"),
         fact("server.routines.lax", "", "stored routines, likewise"),
         fact(
+            "server.definers.powerful",
+            "",
+            "accounts beside root with SUPER or CREATE USER that are the DEFINER of stored objects: account, routines, triggers, events; 20 at most",
+        ),
+        fact(
             "server.routines.any_statement",
             "",
             "stored procedures that run as root or another administrator and prepare statements that they put together; 20 at most",
@@ -78,6 +83,8 @@ pub(super) struct Code {
     pub words: Vec<String>,
     /// The account whose privileges it runs with, where these are its definer's.
     pub runs_as: Option<String>,
+    /// The account that made it, or that is named as such.
+    pub definer: String,
     /// Whether the sql_mode that it was made with, and runs with, is not strict.
     pub lax: bool,
     /// The statements that a trigger fires on, and its table.
@@ -93,10 +100,10 @@ impl Code {
         let (schema, name, text) = (cells.next()??, cells.next()??, cells.next()??);
         let security = cells.next().flatten().unwrap_or_default();
         let definer = cells.next().flatten().unwrap_or_default();
-        let runs_as = security.eq_ignore_ascii_case("DEFINER").then_some(definer);
+        let runs_as = security.eq_ignore_ascii_case("DEFINER").then(|| definer.clone());
         let lax = cells.next().flatten().is_some_and(|mode| !mode.contains("STRICT_"));
         let fires = cells.next().flatten();
-        Some(Self { schema, name, words: words(&text), runs_as, lax, fires })
+        Some(Self { schema, name, words: words(&text), runs_as, definer, lax, fires })
     }
 
     /// Whether it runs with the privileges of root or of another administrator.
@@ -123,6 +130,7 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         sql.rows(ADMINISTRATORS).unwrap_or_default().into_iter().flatten().flatten().collect();
     let few = if sql.has_dictionary() { Ok(()) } else { few_tables(sql) };
     let triggers = few.and_then(|()| read(sql, TRIGGERS, "TRIGGER"));
+    super::definers::put(sql, &administrators, &routines, &triggers, readings);
     let any = routines.as_ref().map_err(Clone::clone).map(|routines| {
         let found = routines.iter().filter(|code| code.runs_as_one_of(&administrators) && code.prepares());
         found
@@ -414,6 +422,7 @@ mod tests {
             name: "p".into(),
             words: words(text),
             runs_as: Some("root@localhost".into()),
+            definer: String::new(),
             lax: false,
             fires: None,
         };

@@ -178,6 +178,7 @@ mod tests {
             name: name.into(),
             words: words(text),
             runs_as: None,
+            definer: String::new(),
             lax: false,
             fires: Some(fires.into()),
         };

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 186] = [
+pub(super) const NAMED: [FactInfo; 188] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -131,6 +131,8 @@ pub(super) const NAMED: [FactInfo; 186] = [
     fact("server.grants.KIND", "", ""),
     fact("server.gtid.own_ids", "", ""),
     fact("server.definers.missing", "", ""),
+    fact("server.definers.powerful", "", ""),
+    fact("server.accounts.powerful_public", "", ""),
     fact("server.tls.certificate_names", "", ""),
     fact("server.tls.renewed", "", ""),
     fact("server.exposure.KIND", "", ""),

@@ -4,7 +4,7 @@ use mydyno_model::facts::FactSet;
 use mydyno_model::knob::{KnobSeen, KnobType};
 use serde_json::Value;
 
-use super::value::whole;
+use super::value::{is_collective_mode, whole};
 use crate::knobs::Rules;
 
 /// A difference between the written and the running value.
@@ -83,8 +83,6 @@ pub fn differs(seen: &KnobSeen, rules: &Rules, asked: &str, now: &str) -> Option
 
 /// Whether a canonical sql_mode has modes in full only, and none that stands for several or is a number.
 fn is_plain_mode(seen: &KnobSeen, modes: &str) -> bool {
-    const COLLECTIVE: [&str; 9] =
-        ["ansi", "traditional", "oracle", "db2", "maxdb", "mssql", "postgresql", "mysql323", "mysql40"];
     let known = |mode: &str| seen.values.iter().any(|value| value.eq_ignore_ascii_case(mode));
-    modes.is_empty() || modes.split(',').all(|mode| !COLLECTIVE.contains(&mode) && known(mode))
+    modes.is_empty() || modes.split(',').all(|mode| known(mode) && !is_collective_mode(&seen.values, mode))
 }

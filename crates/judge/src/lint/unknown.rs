@@ -7,6 +7,7 @@ use mydyno_model::knob::{Knob, KnobOn};
 use super::linter::{Linter, family_name, is_token};
 use super::lists::OF_PLUGINS;
 use super::name::Resolved;
+use super::runtime::value_of;
 use super::written::Written;
 use crate::knobs::{Presence, Target};
 
@@ -151,6 +152,15 @@ impl<'a> Linter<'a> {
         if let Some(note) = history.and_then(|h| h.note.clone()) {
             problem = problem.trap(note);
         }
-        self.report.add("option-removed", severity(resolved), problem);
+        // What is passed over in silence was meant to do something, where its successor is as if nobody had asked for anything.
+        let unheard = resolved.loose && instead.is_some_and(|new| self.is_at_default(&new));
+        self.report.add("option-removed", if unheard { Severity::Low } else { severity(resolved) }, problem);
+    }
+
+    /// Whether the running server has a variable at the default of its release.
+    fn is_at_default(&self, name: &str) -> bool {
+        let Presence::Has { on: Some(on), .. } = self.knobs.presence(name, self.target) else { return false };
+        let now = value_of(self.facts, name);
+        now.is_some() && now == on.seen.default
     }
 }

@@ -229,9 +229,20 @@ fn all_of(seen: &KnobSeen, value: &str) -> Outcome {
     if seen.values.len() < 2 || value.is_empty() || value.parse::<u64>().is_ok() {
         return Outcome::Taken;
     }
-    let wrong =
-        value.split(',').map(str::trim).find(|part| !part.is_empty() && !is_one_of(&seen.values, part));
+    let known = |part: &str| is_one_of(&seen.values, part) || is_collective_mode(&seen.values, part);
+    let wrong = value.split(',').map(str::trim).find(|part| !part.is_empty() && !known(part));
     wrong.map_or(Outcome::Taken, |wrong| unknown_name(seen, wrong))
+}
+
+/// Names of sql_mode that stand for several modes, as every server takes them, and those that MySQL 8.0 took away.
+const COLLECTIVE: [&str; 2] = ["ansi", "traditional"];
+const COLLECTIVE_OF_OLD: [&str; 7] = ["oracle", "db2", "maxdb", "mssql", "postgresql", "mysql323", "mysql40"];
+
+/// Whether a name of sql_mode stands for several modes on a server that knows these.
+pub fn is_collective_mode(values: &[String], mode: &str) -> bool {
+    let has = |name: &str| values.iter().any(|value| value.eq_ignore_ascii_case(name));
+    let is_among = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(mode));
+    has("STRICT_TRANS_TABLES") && (is_among(&COLLECTIVE) || is_among(&COLLECTIVE_OF_OLD) && has("MAXDB"))
 }
 
 fn flags(seen: &KnobSeen, value: &str) -> Outcome {

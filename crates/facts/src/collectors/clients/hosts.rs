@@ -37,6 +37,23 @@ pub(super) fn is_public(host: &str) -> Option<bool> {
     })
 }
 
+/// Whether the host of an account is a public address or network, as `83.%` and `83.1.2.0/255.255.255.0`. Networks that hold private
+/// ones as well are not.
+pub(in crate::collectors) fn is_public_pattern(host: &str) -> bool {
+    const PRIVATE_WITHIN: [&str; 5] = ["100", "169", "172", "192", "198"];
+    let start = host.split('/').next().unwrap_or_default();
+    if !start.contains('%') {
+        return is_public(start) == Some(true);
+    }
+    let Some(net) = start.strip_suffix(".%") else { return false };
+    let mut parts: Vec<&str> = net.split('.').filter(|part| *part != "%").collect();
+    if parts.is_empty() || parts.len() > 3 || parts.len() == 1 && PRIVATE_WITHIN.contains(&parts[0]) {
+        return false;
+    }
+    parts.resize(4, "1");
+    is_public(&parts.join(".")) == Some(true)
+}
+
 /// Whether a name has a part that speaks of a test, numbers at its end apart.
 pub(super) fn speaks_of_a_test(name: &str) -> bool {
     name.to_ascii_lowercase()
@@ -89,6 +106,18 @@ mod tests {
             assert_eq!(is_public(host), Some(false), "{host}");
         }
         assert_eq!(is_public("web01"), None);
+    }
+
+    #[test]
+    fn networks_of_accounts_are_public_or_not() {
+        for host in ["83.%", "83.1.2.%", "83.1.%.%", "203.0.113.7", "83.1.2.0/255.255.255.0"] {
+            assert!(is_public_pattern(host), "{host}");
+        }
+        for host in
+            ["%", "10.%", "192.%", "192.168.%", "172.%", "8%", "localhost", "web%", "%.example.org", ""]
+        {
+            assert!(!is_public_pattern(host), "{host}");
+        }
     }
 
     #[test]

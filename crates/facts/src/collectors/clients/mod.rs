@@ -1,7 +1,7 @@
 //! Clients that are connected: accounts, hosts and what their sessions are doing. No text of a statement is kept but its verb and
 //! its table.
 
-mod hosts;
+pub(super) mod hosts;
 mod listed;
 mod programs;
 mod seen;

@@ -17,6 +17,7 @@ fn values_are_judged_by_the_release() {
         ("sort_buffer_size = 1T", "mysql-5.7", "option-value/sort_buffer_size"),
         ("binlog_format = zzz", "mariadb-11.8", "option-value/binlog_format"),
         ("sql_mode = STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER", "mysql-8.0", "option-value/sql_mode"),
+        ("sql_mode = ORACLE", "mysql-8.0", "option-value/sql_mode"),
         ("slow_query_log = 2", "mysql-8.0", "option-changed-value/slow_query_log"),
         ("max_connections", "mysql-8.0", "option-value/max_connections"),
         ("wait_timeout = 10m", "mysql-8.0", "option-changed-value/wait_timeout"),
@@ -29,6 +30,8 @@ fn values_are_judged_by_the_release() {
     }
     for (line, target) in [
         ("innodb_flush_log_at_trx_commit = 3", "mariadb-10.11"),
+        ("sql_mode = TRADITIONAL", "mysql-5.7"),
+        ("sql_mode = TRADITIONAL", "mysql-8.0"),
         ("sort_buffer_size = 1T", "mysql-9.7"),
         ("sql_mode = STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER", "mysql-5.7"),
         ("max_connections = 7", "mysql-8.0"),
