@@ -79,7 +79,7 @@ fn beside(source: &Source, datadir: &str) -> Read<Vec<Value>> {
         // A mount has a purpose of its own, and behind a link lies the place of something else.
         let is_own =
             source.link(&folder).is_err() && source.stat(&folder).is_ok_and(|at| at.device == device);
-        if is_own && MARKS.iter().any(&holds) && !OF_BACKUPS.iter().any(|mark| holds(&mark)) {
+        if is_own && MARKS.iter().any(&holds) && !OF_BACKUPS.iter().any(holds) {
             copies.push(folder);
         }
     }

@@ -28,9 +28,9 @@ pub static COLLECTOR: Collector = Collector {
         ),
         fact("server.unit.restart", "", "when systemd starts it again (Restart=)"),
         fact(
-            "server.unit.restart_later",
+            "server.unit.later",
             "",
-            "Restart= in drop-ins of the services that distributions give such a server, where another one or none runs it: file, value; they count from the next boot on",
+            "Restart= and LimitNOFILE= in drop-ins of the services that distributions give such a server, where another one or none runs it: file, setting, value; they count from the next boot on",
         ),
         fact("server.unit.timeout_start_s", "s", "how long it may take to start; infinity is no limit"),
         fact("server.unit.timeout_stop_s", "s", "how long it may take to stop; infinity is no limit"),
@@ -111,14 +111,14 @@ fn run(context: &Context, readings: &Readings) {
             if !by_name.is_empty() {
                 readings.put("server.unit.options", SYSTEM, Ok(by_name));
             }
-            readings.put("server.unit.restart_later", SYSTEM, Ok(restart_later(source, &server.name)));
+            readings.put("server.unit.later", SYSTEM, Ok(later(source, &server.name)));
             return readings.rest_is(&membership, &missing);
         }
     };
     let path = unit.path.as_str();
     readings.put("server.unit.path", path, Ok(path));
     let known = Missing::Absent("the service of the server is known".to_owned());
-    readings.put::<Value>("server.unit.restart_later", path, Err(known));
+    readings.put::<Value>("server.unit.later", path, Err(known));
     readings.put("server.unit.drop_ins", path, Ok(unit.drop_ins.clone()));
     readings.put("server.unit.options", path, options(source, &unit));
     for (fact, setting) in SETTINGS {
@@ -249,14 +249,17 @@ fn drop_ins_by_name(source: &Source, process: &str) -> Vec<Value> {
     units_by_name(source, process).iter().flat_map(|unit| options(source, unit).unwrap_or_default()).collect()
 }
 
-/// Restart= in these drop-ins, the last of each service.
-fn restart_later(source: &Source, process: &str) -> Vec<Value> {
-    let mut found: BTreeMap<String, Value> = BTreeMap::new();
+/// Settings in these drop-ins, the last of each service and setting.
+fn later(source: &Source, process: &str) -> Vec<Value> {
+    let mut found: BTreeMap<(String, &str), Value> = BTreeMap::new();
     for mut unit in units_by_name(source, process) {
         unit.add(&source.read(&unit.path).unwrap_or_default());
         let service = unit.path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-        if let Ok(value) = unit.get("Restart") {
-            found.insert(service, json!({"file": unit.path, "value": value}));
+        for setting in ["Restart", "LimitNOFILE"] {
+            if let Ok(value) = unit.get(setting) {
+                let entry = json!({"file": unit.path, "setting": setting, "value": value});
+                found.insert((service.clone(), setting), entry);
+            }
         }
     }
     found.into_values().collect()
@@ -404,8 +407,9 @@ mod tests {
         assert_eq!(told, expected);
         assert_eq!(drop_ins_by_name(&source, "mysqld").len(), 3);
         assert!(drop_ins_by_name(&source, "mariadbd").len() == 3);
-        let expected = json!({"file": "/etc/systemd/system/mysql.service.d/o.conf", "value": "no"});
-        assert_eq!(restart_later(&source, "mysqld"), [expected]);
+        let file = "/etc/systemd/system/mysql.service.d/o.conf";
+        let expected = json!({"file": file, "setting": "Restart", "value": "no"});
+        assert_eq!(later(&source, "mysqld"), [expected]);
         assert_eq!(found[0]["file"], "/etc/systemd/system/mysql.service.d/o.conf");
     }
 

@@ -14,7 +14,7 @@ pub(super) const NAMED: [FactInfo; 188] = [
     fact("server.unit.name", "", ""),
     fact("server.unit.path", "", ""),
     fact("server.unit.drop_ins", "", ""),
-    fact("server.unit.restart_later", "", ""),
+    fact("server.unit.later", "", ""),
     fact("client.cgroup.path", "", ""),
     fact("client.cgroup.unit", "", ""),
     fact("client.cgroup.memory.limit_from", "", ""),

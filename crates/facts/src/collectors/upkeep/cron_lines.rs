@@ -8,12 +8,11 @@ use super::makes::makes_backups;
 /// Why such a line fails.
 const WHY: &str = "cron ends the command at the %, which no backslash precedes";
 
-/// Lines of a crontab with a backup that fail for a `%`: file, line, why.
-pub fn cut(path: &str, text: &str) -> Vec<Value> {
+/// Lines of a crontab that matter (`matters`) and that fail for a `%`: file, line, why.
+pub fn cut(path: &str, text: &str, matters: fn(&str) -> bool) -> Vec<Value> {
     let runs =
         |line: &str| line.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '*' || c == '@');
-    let lines =
-        text.lines().enumerate().filter(|(_, line)| runs(line) && makes_backups(line) && is_cut(line));
+    let lines = text.lines().enumerate().filter(|(_, line)| runs(line) && matters(line) && is_cut(line));
     lines.map(|(place, _)| json!({"file": path, "line": place + 1, "why": WHY})).collect()
 }
 
@@ -39,6 +38,8 @@ fn is_cut(line: &str) -> bool {
             (_, '(') if line[..at].ends_with('$') => open += 1,
             (_, ')') => open = open.saturating_sub(1),
             (None, '\'' | '"') => quote = Some(c),
+            // A comment of the shell.
+            (None, '#') if line[..at].ends_with(' ') => return false,
             _ => {}
         }
     }
@@ -48,6 +49,11 @@ fn is_cut(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collectors::upkeep::jobs::makes_backups;
+
+    fn cut(path: &str, text: &str) -> Vec<Value> {
+        super::cut(path, text, makes_backups)
+    }
 
     #[test]
     fn lines_that_a_percent_sign_cuts_are_told_and_escaped_ones_are_not() {
@@ -64,7 +70,7 @@ mod tests {
             "0 3 * * * root mysqldump -A > /srv/shop-$(date +\\%F).sql",
             "0 3 * * * root mysqldump -A > /srv/shop-$(date '+\\%F').sql",
             "0 3 * * * root /usr/local/bin/db-backup.sh%input",
-            "0 3 * * * root (cd /srv && mysqldump -A > x.sql) # 50% of all",
+            "0 3 * * * root (cd /srv && mysqldump -A > x.sql) # it's 50% of all",
             "# 0 3 * * * root mysqldump -A > /srv/shop-$(date +%F).sql",
             "NAME=backup-$(date +%F)",
             "0 3 * * * root certbot renew --deploy-hook 'date +%F'",

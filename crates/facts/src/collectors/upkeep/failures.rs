@@ -81,24 +81,27 @@ fn error(text: &str) -> Option<&str> {
 /// Logs beside backups, those that jobs of backups write, and those of /var/log with such a name.
 fn paths(source: &Source, jobs: &[Job], named: &[String], all: &[Kept]) -> Vec<String> {
     let is_log = |name: &str| name.ends_with(".log") || name.ends_with(".err");
+    let of_backups = |name: &str| is_log(name) && ["backup", "dump"].iter().any(|part| name.contains(part));
     let above = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-    // A backup by copying is a folder, whose log may lie in it or beside it.
-    let of_newest = all.last().and_then(|kept| above(&kept.path));
-    let beside = of_newest.as_deref().and_then(above).filter(|folder| !folder.is_empty());
-    let mut folders: Vec<String> = USUAL.iter().map(|path| (*path).to_owned()).collect();
-    folders.extend(named.iter().cloned().chain(of_newest).chain(beside));
-    folders.sort();
-    folders.dedup();
+    let newest = all.last().map(|kept| kept.path.as_str());
+    let of_newest = newest.and_then(above);
+    // A backup by copying is a folder, whose log lies in it or beside it.
+    let is_folder =
+        newest.is_some_and(|path| path.contains("/xtrabackup_") || path.contains("/mariadb_backup_"));
+    let beside = of_newest.as_deref().filter(|_| is_folder).and_then(above).filter(|path| !path.is_empty());
+    let own = USUAL.iter().map(|path| (*path).to_owned()).chain(of_newest).chain(beside);
     let mut found: Vec<String> = Vec::new();
-    for folder in folders.iter().filter(|folder| folder.as_str() != "/var/log") {
+    let mut add = |folder: &str, takes: &dyn Fn(&str) -> bool| {
         let names = source.list(folder).unwrap_or_default();
-        found.extend(names.iter().filter(|name| is_log(name)).map(|name| format!("{folder}/{name}")));
-    }
-    let of_backups = |name: &&String| {
-        is_log(name) && ["backup", "mysqldump", "mariabackup"].iter().any(|part| name.contains(part))
+        found.extend(names.iter().filter(|name| takes(name)).map(|name| format!("{folder}/{name}")));
     };
-    let system = source.list("/var/log").unwrap_or_default();
-    found.extend(system.iter().filter(of_backups).map(|name| format!("/var/log/{name}")));
+    for folder in own.filter(|folder| folder != "/var/log") {
+        add(&folder, &is_log);
+    }
+    // A job may name folders of other programs as well.
+    for folder in named.iter().map(String::as_str).chain(["/var/log"]) {
+        add(folder, &of_backups);
+    }
     let makers = jobs.iter().filter(|job| job.makes_backups());
     let written =
         makers.flat_map(|job| job.script.commands.iter().flat_map(|command| targets(&command.words)));

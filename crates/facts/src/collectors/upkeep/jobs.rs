@@ -163,7 +163,7 @@ pub fn all(source: &Source) -> Read<All> {
             Some(_) => {}
             None => {
                 if folder != SYSTEMD && !is_of_run_parts(&folder) {
-                    cut.extend(cron_lines::cut(&path, &text));
+                    cut.extend(cron_lines::cut(&path, &text, makes_backups));
                 }
                 jobs.push(job);
             }
