@@ -343,11 +343,18 @@ fn found(log: &str) -> [Found<'_>; KINDS.len()] {
                 && !of_none
                 && kind.texts.iter().any(|text| line.contains(text))
             {
-                *found = Found { count: found.count + 1, last: Some(line.trim_end()), at };
+                let told = found.last.filter(|last| kind.name == "corruption" && tells_more(last, line));
+                *found = Found { count: found.count + 1, last: told.or(Some(line.trim_end())), at };
             }
         }
     }
     found
+}
+
+/// Whether an earlier line names a table with its schema or its file, and a later one does not.
+fn tells_more(earlier: &str, later: &str) -> bool {
+    let names_place = |line: &str| line.contains(".ibd") || line.contains("`.`");
+    names_place(earlier) && !names_place(later)
 }
 
 /// A line without the words by which MySQL begins a message that it could give to no client, and which leave no room for it.

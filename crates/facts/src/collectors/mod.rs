@@ -42,6 +42,7 @@ mod relations;
 pub mod remnants;
 mod replication;
 mod replication_filters;
+mod replication_unused;
 pub mod rotation;
 pub mod schema;
 pub mod server;
@@ -50,6 +51,8 @@ mod session_list;
 pub mod session_memory;
 pub mod sessions;
 pub mod set_up;
+pub mod slow_log;
+mod slow_log_text;
 mod statement_digest;
 mod statement_hints;
 mod statement_kinds;
@@ -113,6 +116,7 @@ pub static ALL: &[&Collector] = &[
     &session_memory::COLLECTOR,
     &performance_schema::COLLECTOR,
     &statements::COLLECTOR,
+    &slow_log::COLLECTOR,
     &schema::COLLECTOR,
     &status::COLLECTOR,
 ];

@@ -4,6 +4,7 @@ mod dumps;
 mod jobs;
 mod kept;
 mod others;
+mod schedule;
 mod shell;
 mod target;
 
@@ -46,6 +47,16 @@ pub static COLLECTOR: Collector = Collector {
             "server.upkeep.jobs_without_snapshot",
             "",
             "such files and scripts in which a dump has no option that makes it of one instant, and none that names a file of options",
+        ),
+        fact(
+            "server.upkeep.each_minute",
+            "",
+            "jobs of backups, or that read whole tables, which cron starts each minute of an hour: file, schedule, runs (a day); 20 at most",
+        ),
+        fact(
+            "server.upkeep.jobs_unstarted",
+            "",
+            "files of cron with jobs of backups, where no daemon runs that would start them; 20 at most",
         ),
         fact("server.upkeep.backups_running", "", "programs for backups that run on the server's host now"),
         fact(
@@ -174,6 +185,8 @@ fn run(context: &Context, readings: &Readings) {
     let jobs = target::of_this_server(source, jobs, &target);
     let places = Places { datadir: datadir.clone().unwrap_or_default(), binlogs: binlogs(context) };
     let dumps = of_jobs(source, &jobs, &places, readings);
+    readings.put("server.upkeep.each_minute", "cron", Ok(schedule::each_minute(&jobs)));
+    readings.put("server.upkeep.jobs_unstarted", "cron", schedule::unstarted(source, &names, &jobs));
     let away = names.map(|all| {
         let names: Vec<String> = all.into_iter().map(|program| program.name).collect();
         others::copies_away(&jobs, &names)
@@ -242,7 +255,8 @@ fn of_jobs<'a>(source: &Source, jobs: &'a [Job], places: &Places, readings: &Rea
 fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let from = "folders of backups";
-    let newest = newest(all);
+    let tiny = kept::tiny(all);
+    let newest = newest_whole(all, &tiny);
     let age = newest.clone().map(|kept| now_s.saturating_sub(kept.written_s));
     readings.put("server.upkeep.newest_backup_age_s", from, age);
     readings.put("server.upkeep.newest_backup", from, newest.map(|kept| kept.path.as_str()));
@@ -254,13 +268,20 @@ fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
     let interval = by_jobs.or_else(|| kept::interval(all));
     let interval = interval.ok_or_else(|| Missing::Absent("neither jobs nor files tell it".to_owned()));
     readings.put("server.upkeep.backup_interval_s", from, interval);
-    readings.put("server.upkeep.backups_tiny", from, Ok(kept::tiny(all)));
+    readings.put("server.upkeep.backups_tiny", from, Ok(tiny));
     readings.put("server.upkeep.backups_incomplete", from, Ok(kept::incomplete(source, all, now_s)));
     readings.put("server.upkeep.backups_exposed", from, Ok(kept::exposed(source, all)));
 }
 
 fn newest(all: &[Kept]) -> Read<&Kept> {
     all.last().ok_or_else(|| Missing::Absent("no file of a backup was found on this host".to_owned()))
+}
+
+/// The newest backup that holds something; where none does, the newest.
+fn newest_whole<'a>(all: &'a [Kept], tiny: &[Value]) -> Read<&'a Kept> {
+    // A series of empty files goes back beyond its newest.
+    let holds = |kept: &&Kept| kept.bytes >= 50 && tiny.iter().all(|entry| entry["file"] != kept.path.as_str());
+    all.iter().rev().find(holds).map_or_else(|| newest(all), Ok)
 }
 
 /// Folder of the binary logs, and the beginning of their names.
@@ -323,6 +344,7 @@ fn folders_of(line: &str) -> Vec<String> {
 }
 
 /// A process of the host.
+#[derive(Debug)]
 struct Program {
     pid: String,
     name: String,
