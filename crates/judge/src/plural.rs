@@ -6,8 +6,8 @@ const IRREGULAR: [(&str, &str); 4] = [("have", "has"), ("are", "is"), ("were", "
 /// Verbs that the claims write behind such a noun, whose singular has an s.
 const REGULAR: [&str; 29] = [
     "apply", "ask", "begin", "belong", "differ", "end", "fetch", "find", "give", "hold", "keep", "lie",
-    "lock", "log", "make", "name", "prepare", "put", "read", "refer", "run", "seem", "send", "sleep", "start", "take",
-    "use", "wait", "write",
+    "lock", "log", "make", "name", "prepare", "put", "read", "refer", "run", "seem", "send", "sleep",
+    "start", "take", "use", "wait", "write",
 ];
 
 /// The text with each `noun(s)` or `noun(es)` in the number of the count before it; one without a count keeps both forms.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::bounds::shortened;
-use crate::collectors::{replication_filters, replication_unused};
 use crate::collectors::server::typed;
+use crate::collectors::{replication_filters, replication_unused};
 use crate::context::Context;
 use crate::readings::Readings;
 use crate::source::{Missing, Read};

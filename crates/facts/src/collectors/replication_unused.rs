@@ -67,16 +67,19 @@ mod tests {
     fn table(names: &[&str], rows: &[&[&str]]) -> Table {
         Table {
             columns: names.iter().map(|name| (*name).to_owned()).collect(),
-            rows: rows
-                .iter()
-                .map(|row| row.iter().map(|cell| Some((*cell).to_owned())).collect())
-                .collect(),
+            rows: rows.iter().map(|row| row.iter().map(|cell| Some((*cell).to_owned())).collect()).collect(),
         }
     }
 
     #[test]
     fn a_channel_that_never_received_anything_is_taken_out() {
-        let names = ["Channel_Name", "Source_UUID", "Retrieved_Gtid_Set", "Replica_IO_Running", "Replica_SQL_Running"];
+        let names = [
+            "Channel_Name",
+            "Source_UUID",
+            "Retrieved_Gtid_Set",
+            "Replica_IO_Running",
+            "Replica_SQL_Running",
+        ];
         let rows: [&[&str]; 4] = [
             &["old", "", "", "No", "No"],
             &["seeks", "", "", "Connecting", "Yes"],
@@ -95,7 +98,13 @@ mod tests {
 
     #[test]
     fn without_the_id_of_the_source_the_relay_log_tells_it() {
-        let names = ["Connection_name", "Master_Server_Id", "Relay_Log_File", "Slave_IO_Running", "Slave_SQL_Running"];
+        let names = [
+            "Connection_name",
+            "Master_Server_Id",
+            "Relay_Log_File",
+            "Slave_IO_Running",
+            "Slave_SQL_Running",
+        ];
         let rows: [&[&str]; 3] = [
             &["new", "0", "relay-bin-new.000001", "No", "No"],
             &["was", "0", "relay-bin-was.000007", "No", "No"],

@@ -96,7 +96,9 @@ fn text(context: &Context) -> Read<(String, String)> {
         context.variable(name).is_some_and(|value| value.eq_ignore_ascii_case("ON") || value == "1")
     };
     if on("performance_schema") {
-        return Err(Missing::Absent("performance_schema counts statements: the slow log is not read".to_owned()));
+        return Err(Missing::Absent(
+            "performance_schema counts statements: the slow log is not read".to_owned(),
+        ));
     }
     let to_file = context.variable("log_output").is_none_or(|to| to.to_ascii_uppercase().contains("FILE"));
     if !on("slow_query_log") || !to_file {
@@ -136,7 +138,8 @@ fn entries(log: &str) -> Vec<Entry> {
     for line in log.lines() {
         let within = now.as_ref().is_some_and(|entry| !entry.statement.is_empty());
         // What the server writes at its start and after FLUSH LOGS.
-        let is_head = line.starts_with("Tcp port: ") || line.starts_with("Time  ") || line.contains(". started with:");
+        let is_head =
+            line.starts_with("Tcp port: ") || line.starts_with("Time  ") || line.contains(". started with:");
         if line.starts_with("# Time: ") || line.starts_with("# User@Host: ") || is_head {
             if within || is_head || now.is_none() {
                 end(now.take());
@@ -331,7 +334,11 @@ select a from t where b = 'y';
             };
             kinds(&[entry])[0].scans()
         };
-        assert!(!of("SELECT SUM(a) FROM t WHERE b > 3", false) && of("SELECT SUM(a) FROM t WHERE b > 3", true));
-        assert!(of("SELECT a FROM t WHERE b > 3", false) && !of("SELECT /*!40001 SQL_NO_CACHE */ a FROM t", true));
+        assert!(
+            !of("SELECT SUM(a) FROM t WHERE b > 3", false) && of("SELECT SUM(a) FROM t WHERE b > 3", true)
+        );
+        assert!(
+            of("SELECT a FROM t WHERE b > 3", false) && !of("SELECT /*!40001 SQL_NO_CACHE */ a FROM t", true)
+        );
     }
 }

@@ -316,13 +316,19 @@ mod tests {
                 "SELECT * FROM `shop` . `orders` `o` WHERE `o` . `sku` = ? AND `name` = ? LIMIT ?",
             ),
             ("SELECT count(*) FROM t WHERE a IN (1, 2,3) ", "SELECT COUNT ( * ) FROM `t` WHERE `a` IN (...)"),
-            ("INSERT INTO t (a,b) VALUES (1,'x'),(2,\"y\"), (-3,NULL)", "INSERT INTO `t` ( `a` , `b` ) VALUES (...)"),
+            (
+                "INSERT INTO t (a,b) VALUES (1,'x'),(2,\"y\"), (-3,NULL)",
+                "INSERT INTO `t` ( `a` , `b` ) VALUES (...)",
+            ),
             (
                 "SELECT /*!40001 SQL_NO_CACHE */ * FROM `t` -- all\nWHERE d >= now() - interval 3 day # end",
                 "SELECT SQL_NO_CACHE * FROM `t` WHERE `d` >= `now` ( ) - INTERVAL ? DAY",
             ),
             ("SELECT day, x'4D' FROM t WHERE b = _utf8mb4'a' 'b'", "SELECT `day` , ? FROM `t` WHERE `b` = ?"),
-            ("SELECT a FROM t WHERE b <= -1.5e3 OR c = 0xFF", "SELECT `a` FROM `t` WHERE `b` <= ? OR `c` = ?"),
+            (
+                "SELECT a FROM t WHERE b <= -1.5e3 OR c = 0xFF",
+                "SELECT `a` FROM `t` WHERE `b` <= ? OR `c` = ?",
+            ),
             ("SELECT a FROM t WHERE b = 'never ends", "SELECT `a` FROM `t` WHERE `b` = ?"),
             ("SELECT a FROM t WHERE DATE(c) = '2026-11-01'", "SELECT `a` FROM `t` WHERE `DATE` ( `c` ) = ?"),
         ] {

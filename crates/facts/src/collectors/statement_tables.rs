@@ -267,7 +267,8 @@ mod tests {
 
     #[test]
     fn a_range_is_bounded_as_well_as_a_value() {
-        let text = "`o` . `created` >= ? AND `created` < ? AND `a` <> ? AND `b` = `c` AND `d` BETWEEN ? AND ?";
+        let text =
+            "`o` . `created` >= ? AND `created` < ? AND `a` <> ? AND `b` = `c` AND `d` BETWEEN ? AND ?";
         let words: Vec<&str> = text.split_whitespace().collect();
         assert_eq!(bounded(&words).collect::<Vec<&str>>(), ["created", "created", "b", "d"]);
     }

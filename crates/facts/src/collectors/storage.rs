@@ -283,11 +283,7 @@ fn space_facts(
     readings: &Readings,
 ) -> Read<files::Space> {
     let space = mounts.as_ref().map_err(Clone::clone).and_then(|m| source.space(&m.reached(path)));
-    readings.put(
-        &id("size_bytes"),
-        "statvfs(3)",
-        space.as_ref().map(|s| s.size_bytes).map_err(Clone::clone),
-    );
+    readings.put(&id("size_bytes"), "statvfs(3)", space.as_ref().map(|s| s.size_bytes).map_err(Clone::clone));
     readings.put(
         &id("available_bytes"),
         "statvfs(3)",

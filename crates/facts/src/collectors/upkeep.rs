@@ -280,7 +280,8 @@ fn newest(all: &[Kept]) -> Read<&Kept> {
 /// The newest backup that holds something; where none does, the newest.
 fn newest_whole<'a>(all: &'a [Kept], tiny: &[Value]) -> Read<&'a Kept> {
     // A series of empty files goes back beyond its newest.
-    let holds = |kept: &&Kept| kept.bytes >= 50 && tiny.iter().all(|entry| entry["file"] != kept.path.as_str());
+    let holds =
+        |kept: &&Kept| kept.bytes >= 50 && tiny.iter().all(|entry| entry["file"] != kept.path.as_str());
     all.iter().rev().find(holds).map_or_else(|| newest(all), Ok)
 }
 

@@ -155,7 +155,8 @@ fn shown_record(map: &serde_json::Map<String, Json>) -> String {
         None => return "nothing".to_owned(),
     };
     // What is empty tells nothing.
-    let tells = |value: &Json| value.as_str() != Some("") && value.as_array().is_none_or(|all| !all.is_empty());
+    let tells =
+        |value: &Json| value.as_str() != Some("") && value.as_array().is_none_or(|all| !all.is_empty());
     let others = fields.filter(|(_, value)| tells(value)).map(|(name, value)| shown_field(name, value));
     let others: Vec<String> = others.collect();
     if others.is_empty() { first } else { format!("{first} ({})", others.join(", ")) }
@@ -170,7 +171,7 @@ fn shown_field(name: &str, value: &Json) -> String {
     if let (true, Some(text)) = (PLAIN_FIELDS.contains(&name), value.as_str()) {
         return text.to_owned();
     }
-    let name = WORDS.iter().find(|(field, _)| *field == name).map_or(name, |(_, words)| words);
+    let name = WORDS.iter().find(|(field, _)| *field == name).map_or(name, |(_, words)| *words);
     if let ("left_s", Some(left)) = (name, value.as_f64())
         && left < 0.0
     {
@@ -253,7 +254,8 @@ mod tests {
             Value::of_json(&two, "").shown(),
             "shop.orders (index a, covered by b); amount (types double, float); session 17 (user app)"
         );
-        let bare = serde_json::json!([{"user": "app", "schema": "", "why": "it is silent", "asleep_long": 2}]);
+        let bare =
+            serde_json::json!([{"user": "app", "schema": "", "why": "it is silent", "asleep_long": 2}]);
         assert_eq!(Value::of_json(&bare, "").shown(), "app (it is silent, asleep for ten minutes 2)");
         let long: Vec<String> = (0..5).map(|n| format!("{n}{}", "x".repeat(200))).collect();
         assert!(Value::of_json(&serde_json::json!(long), "").shown().ends_with("… (5 in all)"));

@@ -37,7 +37,7 @@ fn of_cron(path: &str) -> bool {
 
 /// Jobs of backups, and others that read whole tables, that cron starts each minute of an hour: the minute is `*` and the hour a
 /// number. A job that takes a lock starts once. File, schedule, runs (a day).
-pub fn each_minute(jobs: &[Job]) -> Vec<Value> {
+pub(super) fn each_minute(jobs: &[Job]) -> Vec<Value> {
     let mut found = Vec::new();
     for job in jobs.iter().filter(|job| !job.is_called() && of_cron(&job.path)) {
         let of_script = |line: &str| {
@@ -68,15 +68,16 @@ fn hammers(line: &str) -> Option<(String, usize)> {
     let [minute, hour, day, month, weekday, _] = fields[..] else { return None };
     let hours: Vec<&str> = hour.split(',').collect();
     let numbers = hours.iter().all(|hour| hour.parse::<u8>().is_ok_and(|hour| hour < 24));
-    (minute == "*" && numbers)
-        .then(|| (format!("{minute} {hour} {day} {month} {weekday}"), 60 * hours.len()))
+    (minute == "*" && numbers).then(|| (format!("{minute} {hour} {day} {month} {weekday}"), 60 * hours.len()))
 }
 
 /// Files of cron with jobs of backups, where no daemon runs that would start them.
-pub fn unstarted(source: &Source, programs: &Read<Vec<Program>>, jobs: &[Job]) -> Read<Vec<Value>> {
+pub(super) fn unstarted(source: &Source, programs: &Read<Vec<Program>>, jobs: &[Job]) -> Read<Vec<Value>> {
     let programs = programs.as_ref().map_err(Clone::clone)?;
     if programs.iter().all(|program| program.pid != "1") {
-        return Err(Missing::Denied("not all processes may be seen (hidepid): run mydyno as root".to_owned()));
+        return Err(Missing::Denied(
+            "not all processes may be seen (hidepid): run mydyno as root".to_owned(),
+        ));
     }
     let runs = programs.iter().any(|program| DAEMONS.contains(&program.name.as_str()));
     if runs || GENERATORS.iter().any(|path| source.exists(path)) {
