@@ -66,7 +66,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.grants.wide_patterns",
             "",
-            "grants whose _ stands for any character, or % for any text, and which match two schemas or more: account, pattern, schemas (their number), some (four of them), unescaped (1 where a _ has no backslash)",
+            "grants with a _ that stands for any character, or that begin with %, and which match two schemas or more: account, pattern, schemas (their number), among_them (four of them)",
         ),
         fact(
             "server.grants.parts_of_super",
@@ -236,7 +236,7 @@ const SAME_NAME: [Wording; 1] = [(
 /// Grants whose pattern matches two schemas or more by a _ that stands for any character.
 const WIDE: [Wording; 1] = [(
     concat!(
-        "SELECT CONCAT(d.User, '@', d.Host), d.Db, COUNT(*), SUBSTRING_INDEX(GROUP_CONCAT(s.SCHEMA_NAME ORDER BY s.SCHEMA_NAME SEPARATOR ' '), ' ', 4), REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE REPLACE(d.Db, CHAR(92), '|') ESCAPE '|' WHERE ",
+        "SELECT CONCAT(d.User, '@', d.Host), d.Db, COUNT(*), SUBSTRING_INDEX(GROUP_CONCAT(s.SCHEMA_NAME ORDER BY s.SCHEMA_NAME SEPARATOR ' '), ' ', 4) FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE REPLACE(d.Db, CHAR(92), '|') ESCAPE '|' WHERE (REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' OR d.Db LIKE '|%%' ESCAPE '|') AND ",
         is_pattern!(),
         " GROUP BY d.User, d.Host, d.Db HAVING COUNT(*) > 1 ORDER BY 1, 2 LIMIT 20"
     ),
@@ -326,12 +326,9 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (_, table) = first_of(sql, &WIDE);
     let wide = table.map_err(|e| e.missing("SELECT on schema mysql")).map(|table| {
         let one = |row: crate::sql::Row| {
-            let [account, pattern, schemas, some, unescaped] = <[Option<String>; 5]>::try_from(row).ok()?;
-            let number = |text: Option<String>| text?.parse::<u64>().ok();
-            Some(json!({
-                "account": account?, "pattern": pattern?, "schemas": number(schemas)?, "some": some?,
-                "unescaped": number(unescaped)?,
-            }))
+            let [account, pattern, schemas, some] = <[Option<String>; 4]>::try_from(row).ok()?;
+            let schemas = schemas?.parse::<u64>().ok()?;
+            Some(json!({"account": account?, "pattern": pattern?, "schemas": schemas, "among_them": some?}))
         };
         table.rows.into_iter().filter_map(one).collect::<Vec<Value>>()
     });

@@ -36,7 +36,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "storage.file_systems",
             "",
-            "file systems of the server's folders: mount, holds (the folders), size_bytes, available_bytes",
+            "file systems of the server's folders: mount, size_bytes, available_bytes, holds (the folders)",
         ),
         fact("storage.ROLE.inodes", "count", "inodes, where the file system has a fixed number"),
         fact("storage.ROLE.inodes_free", "count", "of them, free"),
@@ -174,8 +174,8 @@ fn run(context: &Context, readings: &Readings) {
         .into_iter()
         .map(|(mount, holds, space)| {
             json!({
-                "mount": mount, "holds": holds, "size_bytes": space.size_bytes,
-                "available_bytes": space.available_bytes,
+                "mount": mount, "size_bytes": space.size_bytes, "available_bytes": space.available_bytes,
+                "holds": holds,
             })
         })
         .collect();

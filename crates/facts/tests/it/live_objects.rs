@@ -89,7 +89,7 @@ fn objects_that_do_not_fit_together_are_found() {
         ("server.grants.parts_of_super", json!(["parts@%: BINLOG ADMIN, READ_ONLY ADMIN"])),
         (
             "server.grants.wide_patterns",
-            json!([{"account": "parts@%", "pattern": "x_", "schemas": 2, "some": "x1 x2", "unescaped": 1}]),
+            json!([{"account": "parts@%", "pattern": "x_", "schemas": 2, "among_them": "x1 x2"}]),
         ),
         ("server.columns.zero_dates", json!(["d.dated.done"])),
     ] {
