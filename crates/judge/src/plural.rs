@@ -4,10 +4,10 @@
 const IRREGULAR: [(&str, &str); 4] = [("have", "has"), ("are", "is"), ("were", "was"), ("do", "does")];
 
 /// Verbs that the claims write behind such a noun, whose singular has an s.
-const REGULAR: [&str; 28] = [
+const REGULAR: [&str; 29] = [
     "apply", "ask", "begin", "belong", "differ", "end", "fetch", "find", "give", "hold", "keep", "lie",
-    "lock", "log", "make", "name", "prepare", "put", "read", "refer", "run", "seem", "send", "sleep", "take",
-    "use", "wait", "write",
+    "lock", "log", "make", "name", "prepare", "put", "read", "refer", "run", "seem", "send", "sleep",
+    "start", "take", "use", "wait", "write",
 ];
 
 /// The same for a text that holds names, as of a file `job(s)`, which stay as they are.

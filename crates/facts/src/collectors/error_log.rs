@@ -212,8 +212,9 @@ fn found(log: &str) -> [Found<'_>; KINDS.len()] {
                 && !of_none
                 && kind.texts.iter().any(|text| line.contains(text))
             {
+                let told = found.last.filter(|last| kind.name == "corruption" && tells_more(last, line));
                 found.count += 1;
-                (found.last, found.at) = (Some(line.trim_end()), at);
+                (found.last, found.at) = (told.or(Some(line.trim_end())), at);
                 if kind.name == BY_HOUR {
                     found.hour.push_back(at);
                     let within = |then: &Option<PrimitiveDateTime>| {
@@ -227,6 +228,12 @@ fn found(log: &str) -> [Found<'_>; KINDS.len()] {
         }
     }
     found
+}
+
+/// Whether an earlier line names a table with its schema or its file, and a later one does not.
+fn tells_more(earlier: &str, later: &str) -> bool {
+    let names_place = |line: &str| line.contains(".ibd") || line.contains("`.`");
+    names_place(earlier) && !names_place(later)
 }
 
 /// A line without the words by which MySQL begins a message that it could give to no client, and which leave no room for it.

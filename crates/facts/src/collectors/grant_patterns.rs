@@ -6,11 +6,11 @@ use crate::readings::Readings;
 use crate::sql::{ReadOnly, Row};
 use crate::wording::{Wording, first_of, mariadb, mysql};
 
-/// Grants whose pattern matches two schemas or more: account, pattern, number of schemas, their names, whether it may write, whether
-/// a % is in the pattern, and the user. Where text stands before the % that ends in `_`, as in `customer7_%`, the schemas are meant to
+/// Grants whose pattern with a % matches two schemas or more: account, pattern, number of schemas, their names, whether it may write,
+/// and the user. Where text stands before the % that ends in `_`, as in `customer7_%`, the schemas are meant to
 /// be several.
 const WIDE: [Wording; 1] = [(
-    "SELECT CONCAT(d.User, '@', d.Host), REPLACE(d.Db, CHAR(92), ''), COUNT(*), SUBSTRING_INDEX(GROUP_CONCAT(s.SCHEMA_NAME ORDER BY s.SCHEMA_NAME SEPARATOR ','), ',', 20), MAX('Y' IN (d.Insert_priv, d.Update_priv, d.Delete_priv, d.Drop_priv)), LOCATE('%', REPLACE(d.Db, CONCAT(CHAR(92), '%'), '')) > 0, d.User FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE REPLACE(d.Db, CHAR(92), '|') ESCAPE '|' WHERE IF(LOCATE('%', REPLACE(d.Db, CONCAT(CHAR(92), '%'), '')) > 0, d.Db NOT LIKE '|%%' ESCAPE '|' AND d.Db NOT LIKE '%|_|%%' ESCAPE '|', REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|') AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') GROUP BY d.User, d.Host, d.Db HAVING COUNT(*) > 1 ORDER BY 1, 2 LIMIT 100",
+    "SELECT CONCAT(d.User, '@', d.Host), REPLACE(d.Db, CHAR(92), ''), COUNT(*), SUBSTRING_INDEX(GROUP_CONCAT(s.SCHEMA_NAME ORDER BY s.SCHEMA_NAME SEPARATOR ','), ',', 20), MAX('Y' IN (d.Insert_priv, d.Update_priv, d.Delete_priv, d.Drop_priv)), d.User FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE REPLACE(d.Db, CHAR(92), '|') ESCAPE '|' WHERE LOCATE('%', REPLACE(d.Db, CONCAT(CHAR(92), '%'), '')) > 0 AND d.Db NOT LIKE '|%%' ESCAPE '|' AND d.Db NOT LIKE '%|_|%%' ESCAPE '|' AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') GROUP BY d.User, d.Host, d.Db HAVING COUNT(*) > 1 ORDER BY 1, 2 LIMIT 100",
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 
@@ -23,19 +23,14 @@ const ASIDE: [&str; 18] = [
     "archive", "archiv", "old", "backup", "bak", "tmp",
 ];
 
-/// Puts the facts of both kinds of patterns by one statement.
+/// Puts the grants by a % that join what belongs apart.
 pub(super) fn put(sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &WIDE);
     let rows = table.map(|table| table.rows).map_err(|e| e.missing("SELECT on schema mysql"));
-    let grants = rows.map(|rows| rows.iter().filter_map(Grant::of).collect::<Vec<Grant>>());
-    let underscores = grants.clone().map(|all| {
-        let some = all.iter().filter(|grant| !grant.percent).take(LISTED);
-        some.map(|g| format!("{} on {} ({} schemas)", g.account, g.pattern, g.count).into())
-            .collect::<Vec<Value>>()
+    let percents = rows.map(|rows| {
+        let grants = rows.iter().filter_map(Grant::of);
+        grants.filter_map(|grant| grant.by_percent()).take(LISTED).collect::<Vec<Value>>()
     });
-    readings.put("server.grants.wide_patterns", statement, underscores);
-    let percents =
-        grants.map(|all| all.iter().filter_map(Grant::by_percent).take(LISTED).collect::<Vec<Value>>());
     readings.put("server.grants.by_percent", statement, percents);
 }
 
@@ -48,13 +43,12 @@ struct Grant {
     count: u64,
     schemas: Vec<String>,
     writes: bool,
-    percent: bool,
 }
 
 impl Grant {
     fn of(row: &Row) -> Option<Self> {
-        let [account, pattern, count, schemas, writes, percent, user] =
-            <[Option<String>; 7]>::try_from(row.clone()).ok()?;
+        let [account, pattern, count, schemas, writes, user] =
+            <[Option<String>; 6]>::try_from(row.clone()).ok()?;
         Some(Self {
             account: account?,
             user: user?,
@@ -62,16 +56,12 @@ impl Grant {
             count: count?.parse().ok()?,
             schemas: schemas?.split(',').map(str::to_owned).collect(),
             writes: writes? == "1",
-            percent: percent? == "1",
         })
     }
 
     /// What is said of a grant by %: it reaches schemas in use and others beside them, or the schema that its text without the % names
     /// and further ones. A user of that very name owns the family.
     fn by_percent(&self) -> Option<Value> {
-        if !self.percent {
-            return None;
-        }
         let aside = self.schemas.iter().filter(|name| is_aside(name)).count();
         let mixed = aside > 0 && aside < self.schemas.len();
         let stem = self.pattern.split('%').next().unwrap_or_default();
@@ -103,8 +93,7 @@ mod tests {
     fn grant(user: &str, pattern: &str, schemas: &str) -> Grant {
         let count = schemas.split(',').count().to_string();
         let account = format!("{user}@%");
-        let percent = if pattern.contains('%') { "1" } else { "0" };
-        let row: Row = [&account, pattern, &count, schemas, "1", percent, user]
+        let row: Row = [&account, pattern, &count, schemas, "1", user]
             .map(|cell| Some(cell.to_owned()))
             .to_vec();
         Grant::of(&row).unwrap()

@@ -54,6 +54,7 @@ mod relations;
 pub mod remnants;
 mod replication;
 mod replication_filters;
+mod replication_unused;
 pub mod rotation;
 mod routine_calls;
 pub mod schema;
@@ -64,6 +65,8 @@ pub mod session_memory;
 pub mod sessions;
 pub mod set_up;
 mod shared_memory;
+pub mod slow_log;
+mod slow_log_text;
 mod statement_digest;
 mod statement_hints;
 mod statement_joins;
@@ -133,6 +136,7 @@ pub static ALL: &[&Collector] = &[
     &session_memory::COLLECTOR,
     &performance_schema::COLLECTOR,
     &statements::COLLECTOR,
+    &slow_log::COLLECTOR,
     &schema::COLLECTOR,
     &status::COLLECTOR,
 ];

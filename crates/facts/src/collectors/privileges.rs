@@ -46,7 +46,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.grants.patterns",
             "",
-            "grants on a schema whose name has an underscore that is a wildcard: account, schema",
+            "grants on a schema whose name has a _ or a % that stands for others, but for an account on all schemas that begin with its own name: account, schema",
         ),
         fact(
             "server.grants.of_all",
@@ -66,7 +66,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.grants.wide_patterns",
             "",
-            "grants whose _ stands for any character and which match two schemas or more: account, pattern, number of schemas",
+            "grants with a _ that stands for any character, or that begin with %, and which match two schemas or more: account, pattern, schemas (their number), among_them (four of them)",
         ),
         fact(
             "server.grants.by_percent",
@@ -174,8 +174,19 @@ const IDLE_ROLES: [Wording; 2] = [
     ),
 ];
 /// `_` stands for any character unless a backslash precedes it.
+/// Whether a grant on schemas has a `_`, or a `%`, that no backslash precedes. An account for all schemas that begin with its own
+/// name is the rule of a host for many, as phpMyAdmin grants it.
+macro_rules! is_pattern {
+    () => {
+        "(REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' OR REPLACE(d.Db, CONCAT(CHAR(92), '%'), '') LIKE '%|%%' ESCAPE '|') AND d.Db <> CONCAT(REPLACE(d.User, '_', CONCAT(CHAR(92), '_')), CHAR(92), '_%') AND d.User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session')"
+    };
+}
 const PATTERNS: [Wording; 1] = [(
-    "SELECT CONCAT(User, '@', Host, ' on ', Db) FROM mysql.db WHERE REPLACE(Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' AND User NOT IN ('', 'PUBLIC', 'mysql.sys', 'mysql.session') ORDER BY 1 LIMIT 20",
+    concat!(
+        "SELECT CONCAT(d.User, '@', d.Host, ' on ', d.Db) FROM mysql.db d WHERE ",
+        is_pattern!(),
+        " ORDER BY 1 LIMIT 20"
+    ),
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 /// Privileges on all schemas of the roles that a condition chooses.
@@ -225,6 +236,15 @@ const UNUSED_ROLES: [Wording; 2] = [
 ];
 const SAME_NAME: [Wording; 1] = [(
     "SELECT CONCAT(User, ': ', GROUP_CONCAT(Host ORDER BY Host SEPARATOR ' ')) FROM mysql.user WHERE User NOT IN ('root', '') GROUP BY User HAVING COUNT(*) > 1 ORDER BY User LIMIT 20",
+    &[mysql(50_507..), mariadb(50_200..)],
+)];
+/// Grants whose pattern matches two schemas or more by a _ that stands for any character.
+const WIDE: [Wording; 1] = [(
+    concat!(
+        "SELECT CONCAT(d.User, '@', d.Host), d.Db, COUNT(*), SUBSTRING_INDEX(GROUP_CONCAT(s.SCHEMA_NAME ORDER BY s.SCHEMA_NAME SEPARATOR ' '), ' ', 4) FROM mysql.db d JOIN information_schema.SCHEMATA s ON s.SCHEMA_NAME LIKE REPLACE(d.Db, CHAR(92), '|') ESCAPE '|' WHERE (REPLACE(d.Db, CONCAT(CHAR(92), '_'), '') LIKE '%|_%' ESCAPE '|' OR d.Db LIKE '|%%' ESCAPE '|') AND ",
+        is_pattern!(),
+        " GROUP BY d.User, d.Host, d.Db HAVING COUNT(*) > 1 ORDER BY 1, 2 LIMIT 20"
+    ),
     &[mysql(50_507..), mariadb(50_200..)],
 )];
 /// Parts of SUPER that a program has no need of, of accounts that have not all of it.
@@ -309,6 +329,16 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         table.rows.into_iter().filter_map(one).collect::<Vec<Value>>()
     });
     readings.put("server.passwords.ending", statement, ending);
+    let (_, table) = first_of(sql, &WIDE);
+    let wide = table.map_err(|e| e.missing("SELECT on schema mysql")).map(|table| {
+        let one = |row: crate::sql::Row| {
+            let [account, pattern, schemas, some] = <[Option<String>; 4]>::try_from(row).ok()?;
+            let schemas = schemas?.parse::<u64>().ok()?;
+            Some(json!({"account": account?, "pattern": pattern?, "schemas": schemas, "among_them": some?}))
+        };
+        table.rows.into_iter().filter_map(one).collect::<Vec<Value>>()
+    });
+    readings.put("server.grants.wide_patterns", "the tables of accounts", wide);
     let (statement, table) = first_of(sql, &THAT_LOCK);
     let locks =
         table.map_err(|e| e.missing("SELECT on schema mysql")).and_then(|t| super::counted::count(&t.rows));

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::bounds::shortened;
-use crate::collectors::replication_filters;
 use crate::collectors::server::typed;
+use crate::collectors::{replication_filters, replication_unused};
 use crate::context::Context;
 use crate::readings::Readings;
 use crate::source::{Missing, Read};
@@ -40,28 +40,38 @@ const REPLICAS: [Wording; 3] = [
     ("SHOW SLAVE HOSTS", &[mysql(50_500..).until(80_022), mariadb(0..).until(100_501)]),
 ];
 
+/// Facts of all channels together.
+const OF_ALL: [&str; 7] = [
+    "server.replication.channels",
+    "server.replication_unused",
+    "server.gtid.own_ids",
+    "server.replication_stopped",
+    "server.replication_wildcards",
+    "server.replication_patterns",
+    "server.gtid.own",
+];
+
 /// Puts the facts of all channels.
 pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let (statement, table) = first_of(sql, &REPLICATION);
     let table = table.map_err(|e| e.missing("REPLICATION CLIENT (REPLICA MONITOR in MariaDB)"));
-    readings.put(
-        "server.replication.channels",
-        statement,
-        table.as_ref().map(|t| t.rows.len()).map_err(Clone::clone),
-    );
-    let table = match table {
+    let mut table = match table {
         Ok(table) => table,
         Err(missing) => {
-            readings.put::<Value>("server.gtid.own_ids", statement, Err(missing.clone()));
-            readings.put::<Value>("server.replication_stopped", statement, Err(missing.clone()));
-            readings.put::<Value>("server.replication_wildcards", statement, Err(missing.clone()));
-            readings.put::<Value>("server.replication_patterns", statement, Err(missing.clone()));
-            return readings.put::<Value>("server.gtid.own", statement, Err(missing));
+            for id in OF_ALL {
+                readings.put::<Value>(id, statement, Err(missing.clone()));
+            }
+            return;
         }
     };
+    let own = own_transactions(context);
+    let number = own.as_ref().map_or(0, |(number, _)| *number);
+    let unused = replication_unused::take(&mut table, number, context.variable("server_uuid").is_none());
+    readings.put("server.replication_unused", statement, Ok(unused));
+    readings.put("server.replication.channels", statement, Ok(table.rows.len()));
     let own = match table.rows.is_empty() {
         true => Err(Missing::Absent("this server is no replica".to_owned())),
-        false => own_transactions(context),
+        false => own,
     };
     let ids = own.clone().map(|(_, ids)| ids.into_iter().map(Value::from).collect::<Vec<Value>>());
     readings.put("server.gtid.own", "SHOW GLOBAL VARIABLES", own.map(|(number, _)| number));

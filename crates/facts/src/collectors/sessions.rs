@@ -39,6 +39,11 @@ pub static COLLECTOR: Collector = Collector {
             "replicas that registered with this server, by their numbers (server_id): of several with one number the server keeps one",
         ),
         fact(
+            "server.replication_unused",
+            "",
+            "channels that have never received anything, and stand still, or look for their source in vain while the server is written itself; they count as no channels: channel, io, source, error",
+        ),
+        fact(
             "server.replication_stopped",
             "",
             "channels that do not run: channel, errno, error, waiting (transactions that were fetched and not applied), since (of the error, where the server tells it)",

@@ -9,6 +9,7 @@ use crate::collectors::schema::statistics::recomputes;
 use crate::collectors::statement_digest::Digest;
 use crate::collectors::statement_hints::{Indexed, column, compared, condition, table, wrapped};
 use crate::collectors::statement_joins;
+use crate::collectors::statement_hints::{Indexed, column, condition, table, wrapped};
 use crate::context::Context;
 use crate::sql::{ReadOnly, quoted};
 
@@ -33,18 +34,23 @@ pub(super) fn place(digest: &Digest) -> Option<(String, String)> {
     Some((schema.unwrap_or(&digest.schema).to_owned(), name.to_owned()))
 }
 
-/// Reads a table; nothing where the server would compute statistics to tell its indexes.
+/// Reads a table; of its indexes no more than which columns begin one, where the server would compute statistics to tell them.
 pub(super) fn known(context: &Context, sql: &mut ReadOnly<'_>, schema: &str, table: &str) -> Known {
     let mut known = Known::default();
     let (Some(schema), Some(table)) = (quoted(schema), quoted(table)) else { return known };
-    if recomputes(context) {
-        return known;
-    }
     let of = |columns: &str, view: &str, rest: &str| {
         format!(
             "SELECT {columns} FROM information_schema.{view} WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {table}{rest}"
         )
     };
+    if recomputes(context) {
+        let rows = sql.rows(&of("COLUMN_NAME, DATA_TYPE", "COLUMNS", " AND COLUMN_KEY <> ''"));
+        for row in rows.unwrap_or_default() {
+            let [Some(name), Some(kind)] = &row[..] else { continue };
+            known.first.insert(name.to_ascii_lowercase(), kind.to_ascii_lowercase());
+        }
+        return known;
+    }
     let parts = format!("INDEX_NAME, COLUMN_NAME, {}", hidden(sql.dialect()));
     let rows = sql.rows(&of(&parts, "STATISTICS", " ORDER BY INDEX_NAME, SEQ_IN_INDEX")).unwrap_or_default();
     let mut concealed: Vec<(String, String)> = Vec::new();
@@ -171,7 +177,7 @@ pub(super) fn explained(sql: &mut ReadOnly<'_>, digest: &Digest, known: &Known) 
         ));
     }
     let concealed =
-        compared(condition).find_map(|column| known.hidden.get_key_value(&column.to_ascii_lowercase()));
+        bounded(condition).find_map(|column| known.hidden.get_key_value(&column.to_ascii_lowercase()));
     if let Some((column, index)) = concealed {
         return Some(format!(
             "{column} has an index, {index}, that is hidden from the optimizer (INVISIBLE in MySQL, IGNORED in MariaDB): make it visible again"
@@ -190,6 +196,13 @@ pub(super) fn explained(sql: &mut ReadOnly<'_>, digest: &Digest, known: &Known) 
         ));
     }
     view_of(sql, digest).map(|view| whole(&view))
+}
+
+/// The columns that a condition compares with a value, or bounds by a range, which an index finds.
+fn bounded<'a, 'w>(condition: &'w [&'a str]) -> impl Iterator<Item = &'a str> + 'w {
+    const SIGNS: [&str; 8] = ["=", "IN", "<", ">", "<=", ">=", "BETWEEN", "LIKE"];
+    let compares = |word: &str| SIGNS.iter().any(|sign| word.eq_ignore_ascii_case(sign));
+    condition.windows(2).filter(move |some| compares(some[1])).filter_map(|some| column(&some[0]))
 }
 
 /// Why a condition selects no partitions; `None` where it compares their column itself.
@@ -255,6 +268,14 @@ mod tests {
         let mut both = with_index("by_time", &["created_at", "tenant_id"]);
         both.indexes.extend(right.indexes);
         assert_eq!(wrong_order(&digest(text, 100.0, 0.0, 0.0), &both), None);
+    }
+
+    #[test]
+    fn a_range_is_bounded_as_well_as_a_value() {
+        let text =
+            "`o` . `created` >= ? AND `created` < ? AND `a` <> ? AND `b` = `c` AND `d` BETWEEN ? AND ?";
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(bounded(&words).collect::<Vec<&str>>(), ["created", "created", "b", "d"]);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use mydyno_linux::calls::files;
+use serde_json::{Value, json};
 
 use crate::block;
 use crate::collector::{Collector, Cost, Run, fact};
@@ -42,6 +43,10 @@ pub static COLLECTOR: Collector = Collector {
             "storage.ROLE.backing_available_bytes",
             "bytes",
             "free for unprivileged users on the file system that holds that file",
+        fact(
+            "storage.file_systems",
+            "",
+            "file systems of the server's folders: mount, size_bytes, available_bytes, holds (the folders)",
         ),
         fact("storage.ROLE.inodes", "count", "inodes, where the file system has a fixed number"),
         fact("storage.ROLE.inodes_free", "count", "of them, free"),
@@ -146,14 +151,21 @@ fn run(context: &Context, readings: &Readings) {
     let source = &context.source;
     let mounts = Mounts::of(source, server);
     let mut devices = BTreeSet::new();
+    let mut file_systems: Vec<(String, Vec<&str>, files::Space)> = Vec::new();
     for (role, path, from) in folders(context, server) {
         let id = |name: &str| format!("storage.{role}.{name}");
         readings.put(&id("path"), from.as_str(), path.clone());
         let Ok(path) = path else { continue };
         let mount = mounts.as_ref().map_err(Clone::clone).and_then(|m| m.holding(source, &path));
         mount_facts(&id, &mount, &server.file("mountinfo"), readings);
-        space_facts(&id, source, &mounts, &path, readings);
+        let space = space_facts(&id, source, &mounts, &path, readings);
         backing::read(&id, source, &mount, readings);
+        if let (Ok(mount), Ok(space)) = (&mount, space) {
+            match file_systems.iter_mut().find(|(point, ..)| *point == mount.point) {
+                Some((_, holds, _)) => holds.push(role),
+                None => file_systems.push((mount.point.clone(), vec![role], space)),
+            }
+        }
         let stack = mount.clone().and_then(|mount| stack_of(source, &mount));
         let reached = mounts.as_ref().map(|m| m.reached(&path)).map_err(Clone::clone);
         let first = stack.as_ref().ok().and_then(|s| s.devices.first()).map(String::as_str);
@@ -169,6 +181,16 @@ fn run(context: &Context, readings: &Readings) {
         readings.put(&id("disks"), "/sys/class/block/*/slaves", of(|s| &s.physical));
         devices.extend(stack.map(|s| s.devices).unwrap_or_default());
     }
+    let file_systems: Vec<Value> = file_systems
+        .into_iter()
+        .map(|(mount, holds, space)| {
+            json!({
+                "mount": mount, "size_bytes": space.size_bytes, "available_bytes": space.available_bytes,
+                "holds": holds,
+            })
+        })
+        .collect();
+    readings.put("storage.file_systems", "statvfs(3)", Ok(file_systems));
     for name in devices {
         device::read(source, &name, readings);
     }
@@ -270,10 +292,15 @@ fn space_facts(
     mounts: &Read<Mounts>,
     path: &str,
     readings: &Readings,
-) {
+) -> Read<files::Space> {
     let space = mounts.as_ref().map_err(Clone::clone).and_then(|m| source.space(&m.reached(path)));
-    readings.put(&id("size_bytes"), "statvfs(3)", space.clone().map(|s| s.size_bytes));
-    readings.put(&id("available_bytes"), "statvfs(3)", space.map(|s| s.available_bytes));
+    readings.put(&id("size_bytes"), "statvfs(3)", space.as_ref().map(|s| s.size_bytes).map_err(Clone::clone));
+    readings.put(
+        &id("available_bytes"),
+        "statvfs(3)",
+        space.as_ref().map(|s| s.available_bytes).map_err(Clone::clone),
+    );
+    space
 }
 
 /// The devices below a mount.

@@ -11,6 +11,7 @@ mod makes;
 mod others;
 mod piped;
 mod rebuilders;
+mod schedule;
 mod shell;
 mod target;
 mod web_copies;
@@ -53,6 +54,16 @@ pub static COLLECTOR: Collector = Collector {
             "server.upkeep.jobs_without_snapshot",
             "",
             "such files and scripts in which a dump has no option that makes it of one instant, and none that names a file of options",
+        ),
+        fact(
+            "server.upkeep.each_minute",
+            "",
+            "jobs of backups, or that read whole tables, which cron starts each minute of an hour: file, schedule, runs (a day); 20 at most",
+        ),
+        fact(
+            "server.upkeep.jobs_unstarted",
+            "",
+            "files of cron with jobs of backups, where no daemon runs that would start them; 20 at most",
         ),
         fact("server.upkeep.backups_running", "", "programs for backups that run on the server's host now"),
         fact(
@@ -216,6 +227,8 @@ fn run(context: &Context, readings: &Readings) {
     let jobs = target::of_this_server(source, jobs, &target);
     let places = Places { datadir: datadir.clone().unwrap_or_default(), binlogs: binlogs(context) };
     let dumps = of_jobs(source, (&jobs, unread.as_ref()), &places, &target, readings);
+    readings.put("server.upkeep.each_minute", "cron", Ok(schedule::each_minute(&jobs)));
+    readings.put("server.upkeep.jobs_unstarted", "cron", schedule::unstarted(source, &names, &jobs));
     let away = names.map(|all| {
         let names: Vec<String> = all.into_iter().map(|program| program.name).collect();
         others::copies_away(&jobs, &names)
@@ -295,8 +308,9 @@ fn of_jobs<'a>(
 /// Facts that files of backups tell.
 fn of_files(source: &Source, found: &Found, jobs: &[Job], now_s: u64, readings: &Readings) {
     let from = "folders of backups";
-    let newest = found.newest(now_s);
     let all = &found.files;
+    let tiny = kept::tiny(all);
+    let newest = found.newest_whole(now_s, &tiny);
     let age = newest.clone().map(|kept| now_s.saturating_sub(kept.written_s));
     readings.put("server.upkeep.newest_backup_age_s", from, age);
     readings.put("server.upkeep.newest_backup", from, newest.map(|kept| kept.path.as_str()));
@@ -308,7 +322,7 @@ fn of_files(source: &Source, found: &Found, jobs: &[Job], now_s: u64, readings: 
     let interval = by_jobs.or_else(|| kept::interval(all));
     let interval = interval.ok_or_else(|| Missing::Absent("neither jobs nor files tell it".to_owned()));
     readings.put("server.upkeep.backup_interval_s", from, interval);
-    readings.put("server.upkeep.backups_tiny", from, found.listed(kept::tiny(all)));
+    readings.put("server.upkeep.backups_tiny", from, found.listed(tiny));
     readings.put(
         "server.upkeep.backups_incomplete",
         from,
@@ -400,6 +414,7 @@ fn folders_of(line: &str) -> Vec<String> {
 }
 
 /// A process of the host.
+#[derive(Debug)]
 struct Program {
     pid: String,
     name: String,

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 188] = [
+pub(super) const NAMED: [FactInfo; 193] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -185,6 +185,11 @@ pub(super) const NAMED: [FactInfo; 188] = [
     fact("server.upkeep.never_wrote", "", ""),
     fact("server.upkeep.rebuilders", "", ""),
     fact("server.upkeep.configs_shown", "", ""),
+    fact("storage.file_systems", "", ""),
+    fact("server.slow_log.statements", "", ""),
+    fact("server.replication_unused", "", ""),
+    fact("server.upkeep.each_minute", "", ""),
+    fact("server.upkeep.jobs_unstarted", "", ""),
     fact("storage.ROLE.path", "", ""),
     fact("storage.ROLE.mount_point", "", ""),
     fact("storage.ROLE.mounted_from", "", ""),

@@ -87,7 +87,10 @@ fn objects_that_do_not_fit_together_are_found() {
         ("server.lock_waits.blockers", json!([])),
         ("server.lock_waits.longest_s", json!(0)),
         ("server.grants.parts_of_super", json!(["parts@%: BINLOG ADMIN, READ_ONLY ADMIN"])),
-        ("server.grants.wide_patterns", json!(["parts@% on x_ (2 schemas)"])),
+        (
+            "server.grants.wide_patterns",
+            json!([{"account": "parts@%", "pattern": "x_", "schemas": 2, "among_them": "x1 x2"}]),
+        ),
         ("server.columns.zero_dates", json!(["d.dated.done"])),
     ] {
         assert_eq!(set.value(id), Some(&expected), "{id}: {:?}", set.facts.get(id));

@@ -118,11 +118,19 @@ impl Value {
             Self::Version(v) => v.to_string(),
             Self::List(items) => {
                 const SHOWN: usize = 8;
-                let mut texts: Vec<String> = items.iter().take(SHOWN).map(Self::shown).collect();
+                // Long entries: three of them have to do.
+                const LONG: usize = 400;
+                let mut texts: Vec<String> = Vec::new();
+                for item in items.iter().take(SHOWN) {
+                    if texts.len() >= 3 && texts.iter().map(String::len).sum::<usize>() >= LONG {
+                        break;
+                    }
+                    texts.push(item.shown());
+                }
                 // Lists of facts are cut after so many entries: how many there are is not known then.
                 match items.len() {
                     CUT_AFTER => texts.push("…".to_owned()),
-                    all if all > SHOWN => texts.push(format!("… ({all} in all)")),
+                    all if all > texts.len() => texts.push(format!("… ({all} in all)")),
                     _ => {}
                 }
                 // Records have commas of their own.
@@ -146,12 +154,24 @@ fn shown_record(map: &serde_json::Map<String, Json>) -> String {
         Some((name, value)) => shown_field(name, value),
         None => return "nothing".to_owned(),
     };
-    let others: Vec<String> = fields.map(|(name, value)| shown_field(name, value)).collect();
+    // What is empty tells nothing.
+    let tells =
+        |value: &Json| value.as_str() != Some("") && value.as_array().is_none_or(|all| !all.is_empty());
+    let others = fields.filter(|(_, value)| tells(value)).map(|(name, value)| shown_field(name, value));
+    let others: Vec<String> = others.collect();
     if others.is_empty() { first } else { format!("{first} ({})", others.join(", ")) }
 }
 
+/// Fields whose text needs no name before it, and names that need other words.
+const PLAIN_FIELDS: [&str; 1] = ["why"];
+const WORDS: [(&str, &str); 1] = [("asleep_long", "asleep for ten minutes")];
+
 /// Formats a field of a record. The unit is the suffix of the name, as in `free_bytes`.
 fn shown_field(name: &str, value: &Json) -> String {
+    if let (true, Some(text)) = (PLAIN_FIELDS.contains(&name), value.as_str()) {
+        return text.to_owned();
+    }
+    let name = WORDS.iter().find(|(field, _)| *field == name).map_or(name, |(_, words)| *words);
     if let ("left_s", Some(left)) = (name, value.as_f64())
         && left < 0.0
     {
@@ -234,5 +254,10 @@ mod tests {
             Value::of_json(&two, "").shown(),
             "shop.orders (index a, covered by b); amount (types double, float); session 17 (user app)"
         );
+        let bare =
+            serde_json::json!([{"user": "app", "schema": "", "why": "it is silent", "asleep_long": 2}]);
+        assert_eq!(Value::of_json(&bare, "").shown(), "app (it is silent, asleep for ten minutes 2)");
+        let long: Vec<String> = (0..5).map(|n| format!("{n}{}", "x".repeat(200))).collect();
+        assert!(Value::of_json(&serde_json::json!(long), "").shown().ends_with("… (5 in all)"));
     }
 }

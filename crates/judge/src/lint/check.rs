@@ -33,7 +33,7 @@ pub const CHECKS: [Check; 11] = [
     Check {
         id: "option-unknown",
         title: "Every option is known to the server",
-        why: "A server does not start with an option that it does not know.",
+        why: "A server does not start with an option that it does not know; one with loose- before it is passed over, and the server goes on with its default.",
     },
     Check {
         id: "option-removed",

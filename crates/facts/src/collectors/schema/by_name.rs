@@ -133,7 +133,7 @@ const RESERVED: [&str; 17] = [
 /// between underscores.
 type Rule = (&'static str, fn(&str, &[&str], &Column<'_>) -> bool);
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     ("schema.inexact_money", |_, parts, column| {
         let binary = is_of(column, &["float", "double"]) && has(parts, &MONEY);
         let text = is_of(column, &["char", "varchar"]) && parts.last().is_some_and(|p| SUMS.contains(p));
@@ -169,6 +169,22 @@ const RULES: [Rule; 10] = [
         is_of(column, &["char", "varchar"]) && (secret || card || has(parts, &["cvv", "cvc", "cvv2"]))
     }),
     ("server.columns.zero_dates", |_, _, column| column.zero_date),
+    ("schema.passwords_hashed_fast", |_, parts, column| {
+        let words = ["password", "passwd", "pwd", "passwort", "kennwort"];
+        let hash = ["hash", "md5", "sha1", "sha", "hashed"];
+        let named = match parts {
+            [.., word, last] if hash.contains(last) => words.contains(word),
+            [.., last] => words.contains(last),
+            [] => false,
+        };
+        // As many characters as MD5, SHA-1 and SHA-256 have in hexadecimal; a VARCHAR(64) may hold anything.
+        let width = match length(column) {
+            Some(32 | 40) => is_of(column, &["char", "varchar"]),
+            Some(64) => is_of(column, &["char"]),
+            _ => false,
+        };
+        named && width
+    }),
     ("schema.reserved_later", |name, _, _| RESERVED.contains(&name)),
     ("schema.addresses_too_short", |_, parts, column| {
         is_of(column, &["char", "varchar"])
@@ -244,7 +260,14 @@ mod tests {
             ("tag_ids", "json", "json", ""),
             ("password", "varchar", "varchar(20)", "schema.passwords_in_clear"),
             ("user_password", "varchar", "varchar(31)", "schema.passwords_in_clear"),
-            ("password", "varchar", "varchar(32)", ""),
+            ("password", "varchar", "varchar(32)", "schema.passwords_hashed_fast"),
+            ("passwd", "char", "char(40)", "schema.passwords_hashed_fast"),
+            ("user_pwd_md5", "char", "char(32)", "schema.passwords_hashed_fast"),
+            ("password_hash", "char", "char(64)", "schema.passwords_hashed_fast"),
+            ("password_hash", "varchar", "varchar(64)", ""),
+            ("password", "varchar", "varchar(60)", ""),
+            ("password", "char", "char(60)", ""),
+            ("file_hash", "char", "char(40)", ""),
             ("plain_password", "varchar", "varchar(255)", "schema.passwords_in_clear"),
             ("password_set_by", "varchar", "varchar(20)", ""),
             ("card_cvv", "char", "char(3)", "schema.passwords_in_clear"),

@@ -214,6 +214,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("schema.reserved_later", "", "columns named by a word that MySQL 8.0 reserves and 5.7 does not"),
         fact("schema.ids_in_a_text", "", "text columns whose names end in _ids"),
         fact(
+            "schema.passwords_hashed_fast",
+            "",
+            "columns of passwords, by their names, that are as long as a hash of MD5, SHA-1 or SHA-256 in hexadecimal",
+        ),
+        fact(
             "schema.passwords_in_clear",
             "",
             "text columns for passwords that are too short for a hash or say that they are in clear, and columns for numbers and verification values of cards",

@@ -68,10 +68,21 @@ impl Found {
         }
     }
 
-    /// The newest file; one that is older than `fresh_s` may have a newer one where not all were seen.
+    /// The newest file; one that is older than a day and a half may have a newer one where not all were seen.
     pub fn newest(&self, now_s: u64) -> Read<&Kept> {
+        self.of(self.files.last(), now_s)
+    }
+
+    /// The newest backup that holds something; where none does, the newest. A series of empty files goes back beyond its newest.
+    pub fn newest_whole(&self, now_s: u64, tiny: &[Value]) -> Read<&Kept> {
+        let holds =
+            |kept: &&Kept| kept.bytes >= 50 && tiny.iter().all(|entry| entry["file"] != kept.path.as_str());
+        self.of(self.files.iter().rev().find(holds).or(self.files.last()), now_s)
+    }
+
+    fn of<'a>(&'a self, newest: Option<&'a Kept>, now_s: u64) -> Read<&'a Kept> {
         const FRESH_S: u64 = 36 * 3600;
-        match (self.files.last(), &self.unread) {
+        match (newest, &self.unread) {
             (Some(kept), None) => Ok(kept),
             (Some(kept), Some(_)) if kept.written_s + FRESH_S >= now_s => Ok(kept),
             (_, Some(missing)) => Err(missing.clone()),
