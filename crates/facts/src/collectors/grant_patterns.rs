@@ -93,9 +93,8 @@ mod tests {
     fn grant(user: &str, pattern: &str, schemas: &str) -> Grant {
         let count = schemas.split(',').count().to_string();
         let account = format!("{user}@%");
-        let row: Row = [&account, pattern, &count, schemas, "1", user]
-            .map(|cell| Some(cell.to_owned()))
-            .to_vec();
+        let row: Row =
+            [&account, pattern, &count, schemas, "1", user].map(|cell| Some(cell.to_owned())).to_vec();
         Grant::of(&row).unwrap()
     }
 
@@ -119,7 +118,6 @@ mod tests {
             ("dev", "dev%", "dev,dev_a"),
             ("dev", "app%", "app_dev,app_test2"),
             ("bi", "shop%", "shop_a,shop_b"),
-            ("web", "app_prod", "app_prod,app1prod"),
         ] {
             assert!(grant(user, pattern, schemas).by_percent().is_none(), "{pattern} {schemas}");
         }

@@ -7,9 +7,8 @@ use crate::collectors::counted::few_tables;
 use crate::collectors::schema::indexes::hidden;
 use crate::collectors::schema::statistics::recomputes;
 use crate::collectors::statement_digest::Digest;
-use crate::collectors::statement_hints::{Indexed, column, compared, condition, table, wrapped};
-use crate::collectors::statement_joins;
 use crate::collectors::statement_hints::{Indexed, column, condition, table, wrapped};
+use crate::collectors::statement_joins;
 use crate::context::Context;
 use crate::sql::{ReadOnly, quoted};
 

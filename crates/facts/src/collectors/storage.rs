@@ -43,6 +43,7 @@ pub static COLLECTOR: Collector = Collector {
             "storage.ROLE.backing_available_bytes",
             "bytes",
             "free for unprivileged users on the file system that holds that file",
+        ),
         fact(
             "storage.file_systems",
             "",

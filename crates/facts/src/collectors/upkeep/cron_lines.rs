@@ -3,8 +3,6 @@
 
 use serde_json::{Value, json};
 
-use super::makes::makes_backups;
-
 /// Why such a line fails.
 const WHY: &str = "cron ends the command at the %, which no backslash precedes";
 
@@ -49,7 +47,7 @@ fn is_cut(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collectors::upkeep::jobs::makes_backups;
+    use crate::collectors::upkeep::makes::makes_backups;
 
     fn cut(path: &str, text: &str) -> Vec<Value> {
         super::cut(path, text, makes_backups)

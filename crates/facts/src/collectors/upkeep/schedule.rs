@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Program;
-use super::jobs::{Job, makes_backups};
+use super::jobs::Job;
+use super::makes::makes_backups;
 use crate::source::{Missing, Read, Source};
 
 /// Programs that start the jobs of cron's files.
@@ -112,7 +113,7 @@ mod tests {
             ("opt/x.sh", "#!/bin/sh\nmysqldump shop > /srv/b.sql\n"),
         ]);
         set_permissions(tree.at("etc/cron.d/db"), Permissions::from_mode(0o644)).unwrap();
-        let (jobs, _) = jobs::all(&source).unwrap();
+        let (jobs, _, _) = jobs::all(&source).unwrap();
         assert_eq!(
             each_minute(&jobs),
             [
