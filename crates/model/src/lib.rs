@@ -38,6 +38,7 @@ mod value_name;
 pub mod warning;
 pub mod watch;
 pub mod work;
+pub mod wrap;
 
 pub use document::{Document, DocumentError, Header, Writer};
 pub use estimate::Estimate;
