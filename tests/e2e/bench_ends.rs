@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::fixture::{Ended, document, signal, until};
+use crate::fixture::{Ended, Stopped, document, lines, signal, until};
 use crate::home::Home;
 
 /// Starts a long bench and waits until it has measured a second.
@@ -41,6 +42,35 @@ fn an_interrupted_run_keeps_what_was_measured_and_reports() {
     assert!(summary["warnings"].as_array().unwrap().iter().any(|w| w["id"] == "interrupted"));
     assert!(run.join("report.html").exists());
     assert!(ended.stdout.contains("oltp_read_write"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_server_that_falls_silent_holds_up_neither_a_signal_nor_the_record() {
+    for number in [libc::SIGINT, libc::SIGTERM] {
+        let home = Home::new();
+        let server = home.server("s", &[]);
+        let run = home.path().join("run");
+        let child = measuring(&home, &server.bench("oltp_read_write", &long(run.to_str().unwrap())), &run);
+        // Open connections get no answer, and new ones no greeting.
+        let _stopped = Stopped::now(&server);
+        until("a second without an answer is recorded", || {
+            let text = fs::read_to_string(run.join("intervals.jsonl")).unwrap_or_default();
+            text.contains("\"transactions\":0,")
+        });
+        let begin = Instant::now();
+        signal(child.id() as i32, number);
+        let ended = Ended::from(child.wait_with_output().unwrap());
+        // Answers are awaited for 10 s at the end of a run, which this must be no part of.
+        assert!(begin.elapsed() < Duration::from_secs(9), "{:?}", begin.elapsed());
+        assert_eq!(ended.status, 130, "{}", ended.stderr);
+        let step = &document(&run.join("summary.json"))["steps"][0];
+        let intervals = lines(&run.join("intervals.jsonl"));
+        let kept = intervals.iter().filter(|i| i["phase"] == "measure");
+        let transactions: u64 = kept.map(|i| i["transactions"].as_u64().unwrap()).sum();
+        assert!(transactions > 0 && step["transactions"] == transactions, "{step}");
+        assert_eq!(intervals.last().unwrap()["phase"], "drain");
+        assert!(run.join("report.html").exists());
+    }
 }
 
 #[test]

@@ -97,6 +97,22 @@ impl Server<'_> {
     }
 }
 
+/// A stopped server (SIGSTOP), which continues when this is dropped.
+pub struct Stopped(i32);
+
+impl Stopped {
+    pub fn now(server: &Server<'_>) -> Self {
+        signal(server.pid(), libc::SIGSTOP);
+        Self(server.pid())
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        signal(self.0, libc::SIGCONT);
+    }
+}
+
 /// Sends a signal to a process that the test has started.
 pub fn signal(pid: i32, signal: i32) {
     // SAFETY: takes no pointers.

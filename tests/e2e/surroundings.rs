@@ -12,7 +12,7 @@ use mydyno_model::Document as _;
 use mydyno_model::facts::{FactSet, Status};
 use mydyno_wire::{Client, ConnectOptions, Endpoint};
 
-use crate::fixture::{Ended, Server, signal, until};
+use crate::fixture::{Ended, Server, Stopped, until};
 use crate::home::{Home, binary};
 
 /// An account that may see everything of the server, and its password.
@@ -220,22 +220,6 @@ fn a_server_that_is_locked_for_a_backup_and_read_only_is_audited_all_the_same() 
     let all = findings["findings"].as_array().unwrap();
     let keyless = all.iter().find(|f| f["claim"] == "no-primary-key").unwrap();
     assert_eq!(keyless["state"], "violated", "{keyless:#}");
-}
-
-/// A stopped server (SIGSTOP), which continues when this is dropped.
-struct Stopped(i32);
-
-impl Stopped {
-    fn now(server: &Server<'_>) -> Self {
-        signal(server.pid(), libc::SIGSTOP);
-        Self(server.pid())
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        signal(self.0, libc::SIGCONT);
-    }
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! Facts in a file that only its owner may read, to be looked at later or elsewhere.
 
-use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use mydyno_linux::calls::replace::Replacement;
 use mydyno_model::Document as _;
 use mydyno_model::facts::{Fact, FactSet};
 
@@ -23,30 +22,8 @@ pub const LARGEST: u64 = 8 << 20;
 /// The folder does not exist, is not writable or is full.
 pub fn save(set: &FactSet, path: &Path) -> Result<(), FactsError> {
     let failed = |source: io::Error| FactsError::Save { path: path.to_owned(), source };
-    let beside = beside(path).map_err(failed)?;
-    let written = write(&beside, set.to_json().as_bytes()).and_then(|()| std::fs::rename(&beside, path));
-    if written.is_err() {
-        // The file may not exist: creating it may have failed.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written.map_err(failed)
-}
-
-/// A name in the same folder that no other process uses.
-fn beside(path: &Path) -> io::Result<PathBuf> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is not a file name"))?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}", std::process::id()));
-    Ok(path.with_file_name(hidden))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    let text = set.to_json();
+    Replacement::of(path).synced().write(|mut file| file.write_all(text.as_bytes())).map_err(failed)
 }
 
 /// Reads a bundle.

@@ -13,9 +13,10 @@ use crate::shared_columns::SharedColumns;
 use crate::window::Windows;
 
 /// Answers outstanding at the end of the last window are awaited this long, in nanoseconds; after a cancellation,
-/// [`DRAIN_CANCELLED_NS`].
+/// [`DRAIN_CANCELLED_NS`]. With the time until the workers notice it and the end of the record, a load on a server that
+/// answers nothing then ends within a second of a signal.
 const DRAIN_NS: u64 = 10_000_000_000;
-const DRAIN_CANCELLED_NS: u64 = 600_000_000;
+const DRAIN_CANCELLED_NS: u64 = 300_000_000;
 
 /// Context that all workers of a step share.
 pub struct StepContext<'a, W> {

@@ -29,15 +29,16 @@ pub mod run_list;
 pub mod sample;
 pub mod schema;
 pub mod server;
+mod shared_text;
 pub mod summary;
 pub mod text;
 pub mod tpcc;
 pub mod tpcc_lint;
 pub mod units;
-mod value_name;
 pub mod warning;
 pub mod watch;
 pub mod work;
+pub mod wrap;
 
 pub use document::{Document, DocumentError, Header, Writer};
 pub use estimate::Estimate;

@@ -61,6 +61,22 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     Ok(bytes as u64)
 }
 
+/// Bytes of `4096`, `64K`, `4g`: a whole number with an optional unit K, M, G or T (powers of 1024) and nothing else, as
+/// servers and sysbench read it. `None` for any other text, or for more than 64 bits.
+pub fn whole_bytes(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.to_ascii_uppercase().as_str() {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
 /// Parses `1000`, `1000/s`, `90/m`, `0.5/s` as events a second.
 ///
 /// # Errors
@@ -227,6 +243,18 @@ mod tests {
         }
         for text in ["", "K", "1X", "0.3", "-1", "99999999T"] {
             assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_sizes_have_one_letter_at_most_behind_their_digits() {
+        for (text, expected) in
+            [("0", 0), ("64K", 65_536), ("2g", 2 << 30), ("1T", 1 << 40), ("16777215T", 16_777_215 << 40)]
+        {
+            assert_eq!(whole_bytes(text), Some(expected), "{text}");
+        }
+        for text in ["", "K", "5X", "1.5M", " 1K", "1 K", "1KB", "-1", "16777216T", "99999999999999999999"] {
+            assert_eq!(whole_bytes(text), None, "{text}");
         }
     }
 

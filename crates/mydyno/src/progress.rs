@@ -20,8 +20,9 @@ const PLAIN_EVERY_S: f64 = 5.0;
 /// Seconds of throughput in the sparkline.
 const SPARKLINE_S: usize = 20;
 
-/// Characters of a bar.
+/// Characters of a bar; with fewer than the shortest one has, none is drawn.
 const BAR: usize = 24;
+const SHORTEST_BAR: usize = 5;
 
 /// With fewer connections all are open before a bar could be read.
 const MANY_CONNECTIONS: usize = 500;
@@ -126,26 +127,29 @@ impl<'a> ProgressDisplay<'a> {
             Phase::Connect | Phase::Drain => return,
         };
         self.throughput.push(interval.transactions as f64 / interval.width_s.max(1e-9));
-        let text = line_of(phase, interval, self.operation);
-        let text = if self.ui.live { format!("{text}  {}", self.throughput.text()) } else { text };
         let errors = match interval.errors.values().sum() {
             0u64 => String::new(),
-            errors => self.ui.highlight(&format!("  errors {}", show_count(errors))),
+            errors => format!("  errors {}", show_count(errors)),
         };
         let late = match interval.arrivals.queued {
             0 => String::new(),
             queued => format!("  waiting {}", show_count(queued)),
         };
-        self.line(&format!("{text}{late}{errors}"));
+        let left = self.ui.live_width().saturating_sub(columns_of(&late) + columns_of(&errors));
+        let text = line_of(phase, interval, self.operation, left);
+        let left = left.saturating_sub(columns_of(&text) + 2);
+        let throughput = if self.ui.live { self.throughput.text(left) } else { String::new() };
+        let gap = if throughput.is_empty() { "" } else { "  " };
+        let errors = if errors.is_empty() { errors } else { self.ui.highlight(&errors) };
+        self.line(&format!("{text}{gap}{throughput}{late}{errors}"));
     }
 
     fn bar(&mut self, what: &str, done: u64, of: u64, found: u64) {
         let elapsed_s = self.started.elapsed().as_secs_f64();
         let text = bar_text(what, done, of, found, elapsed_s);
         if self.ui.live {
-            let full = ((BAR as f64 * share(done, of)) as usize).min(BAR);
-            let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR - full));
-            let _ = write!(std::io::stderr().lock(), "\r\x1b[K{bar} {text}");
+            let text = with_bar(&text, share(done, of), self.ui.live_width());
+            let _ = write!(std::io::stderr().lock(), "\r\x1b[K{text}");
             self.bar_open = true;
         } else if elapsed_s - self.shown_at_s >= PLAIN_EVERY_S && elapsed_s >= 1.0 {
             self.shown_at_s = elapsed_s;
@@ -175,19 +179,39 @@ fn share(done: u64, of: u64) -> f64 {
     if of == 0 { 1.0 } else { done as f64 / of as f64 }
 }
 
-/// The progress line of one second.
-fn line_of(phase: &str, interval: &Interval, operation: &str) -> String {
+fn columns_of(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A bar beside its text. What is redrawn must not reach the last column: the terminal would go on to a second line, which the
+/// next state does not remove. So a bar is shorter, and left out, where there is no place for it.
+fn with_bar(text: &str, share: f64, columns: usize) -> String {
+    let most = columns.saturating_sub(1);
+    let length = most.saturating_sub(columns_of(text) + 1).min(BAR);
+    if length < SHORTEST_BAR {
+        return text.chars().take(most).collect();
+    }
+    let full = ((length as f64 * share) as usize).min(length);
+    format!("{}{} {text}", "█".repeat(full), "░".repeat(length - full))
+}
+
+/// The progress line of one second, in so many columns: the statements, and then the median, are left out where they have no place.
+fn line_of(phase: &str, interval: &Interval, operation: &str, columns: usize) -> String {
     let times = interval.operations.get(operation).map(|t| &t.response);
     let times = times.and_then(|data| SparseHistogram::from_data(data).ok()).unwrap_or_default();
     let quantile = |q: f64| times.quantile_ns(q).map_or_else(|| "-".to_owned(), |ns| show_us(ns / 1e3));
-    format!(
-        "{:>6.0}s {phase}  {:>9} tx/s {:>10} stmt/s  p50 {:>8}  p99 {:>8}",
-        interval.start_s + interval.width_s,
-        per_s(interval.transactions, interval.width_s),
-        per_s(interval.queries, interval.width_s),
-        quantile(0.5),
-        quantile(0.99),
-    )
+    let at = format!("{:>6.0}s {phase}", interval.start_s + interval.width_s);
+    let transactions = format!("  {:>9} tx/s", per_s(interval.transactions, interval.width_s));
+    let statements = format!(" {:>10} stmt/s", per_s(interval.queries, interval.width_s));
+    let [median, tail] =
+        [("p50", 0.5), ("p99", 0.99)].map(|(name, q)| format!("  {name} {:>8}", quantile(q)));
+    let whole = [&at, &transactions, &statements, &median, &tail].map(String::as_str);
+    let without_statements = [&at, &transactions, &median, &tail].map(String::as_str);
+    let fits = |line: &String| columns_of(line) <= columns;
+    [whole.concat(), without_statements.concat()]
+        .into_iter()
+        .find(fits)
+        .unwrap_or_else(|| [at, transactions, tail].concat())
 }
 
 /// Slow rates keep their fraction.
@@ -229,6 +253,30 @@ mod tests {
             "900,000 of 1,000,000 rows (90 %), 10,000/s, 10 s left"
         );
         assert_eq!(bar_text("rows", 0, 10, 0, 0.0), "0 of 10 rows (0 %), 0/s");
+    }
+
+    #[test]
+    fn a_bar_never_reaches_the_last_column() {
+        let text = bar_text("rows", 250_000, 1_000_000, 0, 5.0);
+        assert_eq!(with_bar(&text, 0.25, usize::MAX), format!("{}{} {text}", "█".repeat(6), "░".repeat(18)));
+        assert_eq!(with_bar(&text, 0.25, columns_of(&text) + 10), format!("██░░░░░░ {text}"));
+        for columns in 1..120 {
+            let shown = with_bar(&text, 0.5, columns);
+            assert!(columns_of(&shown) < columns && (columns < 60 || shown.ends_with(&text)), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_second_has_one_line_whatever_the_width() {
+        let line = r#"{"step":0,"phase":"measure","start_s":9.0,"width_s":1.0,"transactions":12345,"queries":24690,
+            "client":{"user_us":0,"system_us":0,"waits":0,"voluntary_switches":0,"involuntary_switches":0,
+            "resident_bytes":0,"threads":1},"lateness":{"count":0},"operations":{}}"#;
+        let interval: Interval = serde_json::from_str(line).unwrap();
+        let shown = |columns| line_of("warm-up", &interval, "t", columns);
+        let whole = "    10s warm-up     12,345 tx/s     24,690 stmt/s  p50        -  p99        -";
+        assert_eq!((shown(usize::MAX), shown(77)), (whole.to_owned(), whole.to_owned()));
+        assert_eq!(shown(60), "    10s warm-up     12,345 tx/s  p50        -  p99        -");
+        assert_eq!(shown(50), "    10s warm-up     12,345 tx/s  p99        -");
     }
 
     #[test]

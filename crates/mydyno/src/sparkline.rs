@@ -30,14 +30,14 @@ impl Sparkline {
         self.values.clear();
     }
 
-    /// A character a value.
-    pub fn text(&self) -> String {
+    /// A character a value, of the last ones as many as there is place for.
+    pub fn text(&self, most_values: usize) -> String {
         let most = self.values.iter().copied().fold(0.0, f64::max);
         let level = |value: &f64| {
             let share = if most > 0.0 { value / most } else { 0.0 };
             LEVELS[((share * LEVELS.len() as f64) as usize).min(LEVELS.len() - 1)]
         };
-        self.values.iter().map(level).collect()
+        self.values.iter().skip(self.values.len().saturating_sub(most_values)).map(level).collect()
     }
 }
 
@@ -48,13 +48,13 @@ mod tests {
     #[test]
     fn values_are_drawn_from_nothing_to_the_largest_and_old_ones_go() {
         let mut line = Sparkline::new(4);
-        assert_eq!(line.text(), "");
+        assert_eq!(line.text(4), "");
         for value in [100.0, 0.0, 5.0, 10.0, 7.5] {
             line.push(value);
         }
-        assert_eq!(line.text(), "▁▅█▇");
+        assert_eq!((line.text(9), line.text(2), line.text(0)), ("▁▅█▇".into(), "█▇".into(), String::new()));
         line.clear();
         line.push(0.0);
-        assert_eq!(line.text(), "▁");
+        assert_eq!(line.text(4), "▁");
     }
 }

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mydyno_linux::calls::this_process::terminal_columns;
 use mydyno_model::text;
 
 use crate::failure::Failure;
@@ -50,7 +51,13 @@ impl Ui {
 
     /// Columns of standard output; 100 when it is not a terminal or does not report them.
     pub fn width(&self) -> usize {
-        mydyno_linux::calls::this_process::terminal_columns().unwrap_or(100)
+        terminal_columns(std::io::stdout()).unwrap_or(100)
+    }
+
+    /// Columns of standard error where progress redraws its line; what is not a terminal, or does not report them, has any number.
+    pub fn live_width(&self) -> usize {
+        let columns = self.live.then(|| terminal_columns(std::io::stderr()));
+        columns.flatten().unwrap_or(usize::MAX)
     }
 
     /// Whether standard output is a terminal.

@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use mydyno_linux::calls::files::try_lock;
+use mydyno_linux::calls::replace::Replacement;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -98,4 +99,10 @@ pub(crate) fn read_file(path: &Path) -> Result<String, ProveError> {
 pub(crate) fn write_synced(path: &Path, text: &str) -> Result<(), ProveError> {
     let mut file = File::create(path).map_err(ProveError::io("create", path))?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(ProveError::io("write", path))
+}
+
+/// Replaces a file atomically, and syncs it before.
+pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ProveError> {
+    let write = |mut file: &File| file.write_all(text.as_bytes());
+    Replacement::of(path).synced().write(write).map_err(ProveError::io("write", path))
 }

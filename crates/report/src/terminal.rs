@@ -1,6 +1,6 @@
 //! The report on a terminal: warnings first, then the headline, the resource use, and the path of the record.
 
-use std::fmt::Write;
+use mydyno_model::wrap::wrapped;
 
 use crate::RunView;
 use crate::answer::{self, Grade, graded};
@@ -80,7 +80,7 @@ impl Page {
     fn named(&mut self, name: &str, style: &str, text: &str) {
         let indent = INDENT.max(name.chars().count() + 2);
         let label = self.style(style, name) + &" ".repeat(indent - name.chars().count());
-        for (n, part) in wrap(text, self.width.saturating_sub(indent)).into_iter().enumerate() {
+        for (n, part) in wrapped(text, self.width.saturating_sub(indent), 0).into_iter().enumerate() {
             let margin = if n == 0 { label.clone() } else { " ".repeat(indent) };
             self.line(&(margin + &part));
         }
@@ -94,12 +94,12 @@ impl Page {
         let title = self.bold(&title);
         self.line(&title);
         if run.summary.capacity.is_none() {
-            for part in wrap(&safe(&answer::of_run(run)), self.width) {
+            for part in wrapped(&safe(&answer::of_run(run)), self.width, 0) {
                 self.line(&part);
             }
         }
         for text in [words::load(run), words::target(run)] {
-            for part in wrap(&safe(&text), self.width) {
+            for part in wrapped(&safe(&text), self.width, 0) {
                 self.line(&part);
             }
         }
@@ -224,7 +224,7 @@ impl Page {
         }
         if let Some(Ok(fit)) = scaling::law(run) {
             let text = format!("Scalability law: {}.", scaling::words(&fit));
-            for part in wrap(&text, self.width) {
+            for part in wrapped(&text, self.width, 0) {
                 self.line(&part);
             }
         }
@@ -234,7 +234,7 @@ impl Page {
                 "p50 to max are response times of transactions, from the intended start to the last byte. {}",
                 notes.join(" ")
             );
-            for part in wrap(&safe(&text), self.width) {
+            for part in wrapped(&safe(&text), self.width, 0) {
                 let part = self.dim(&part);
                 self.line(&part);
             }
@@ -245,7 +245,7 @@ impl Page {
     /// The answer of a search for the capacity: it was asked for, so it comes first.
     fn capacity(&mut self, run: &RunView<'_>) {
         if let Some(capacity) = &run.summary.capacity {
-            for part in wrap(&safe(&words::capacity(capacity)), self.width) {
+            for part in wrapped(&safe(&words::capacity(capacity)), self.width, 0) {
                 let part = self.bold(&part);
                 self.line(&part);
             }
@@ -256,7 +256,7 @@ impl Page {
     /// New orders a minute of the workload `tpcc`.
     fn notpm(&mut self, run: &RunView<'_>) {
         for sentence in tpcc::headline(run.summary) {
-            for part in wrap(&safe(&sentence), self.width) {
+            for part in wrapped(&safe(&sentence), self.width, 0) {
                 let part = self.bold(&part);
                 self.line(&part);
             }
@@ -319,7 +319,7 @@ impl Page {
             self.gap();
         }
         if let Some(about) = about_provisional(&all) {
-            for part in wrap(&safe(&about), self.width) {
+            for part in wrapped(&safe(&about), self.width, 0) {
                 self.line(&part);
             }
         }
@@ -330,7 +330,7 @@ impl Page {
         }
         self.gap();
         self.contrasts(first, other, &a, &b);
-        for part in wrap(CAVEAT, self.width) {
+        for part in wrapped(CAVEAT, self.width, 0) {
             let part = self.dim(&part);
             self.line(&part);
         }
@@ -399,7 +399,7 @@ impl Page {
             let mut cells = laid(sheet.columns.iter().map(|c| &c.cells[row]).collect());
             if prose {
                 let used: usize = widths[..last].iter().map(|w| w + 2).sum();
-                let parts = wrap(&cells[last], self.width.saturating_sub(used));
+                let parts = wrapped(&cells[last], self.width.saturating_sub(used), 0);
                 cells[last] = parts.join(&format!("\n{}", " ".repeat(used)));
             } else if cells.len() > 1 && self.color {
                 cells[0] = self.bold(&cells[0]);
@@ -415,30 +415,4 @@ fn clip(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     text.chars().take(most - 1).chain(['…']).collect()
-}
-
-/// Lines of at most `width` characters, broken at spaces; a longer word has its own line.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                let _ = write!(line, " {word}");
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrap;
-
-    #[test]
-    fn lines_are_broken_at_spaces_and_long_words_stay_whole() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("a /very/long/path b", 6), ["a", "/very/long/path", "b"]);
-        assert_eq!(wrap("", 5), [""]);
-    }
 }

@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mydyno_linux::calls::files::try_lock;
+use mydyno_linux::calls::replace::Replacement;
 use mydyno_model::text::steers;
 use tar::{Archive, Builder, Entry, EntryType, Header};
 use zstd::{Decoder, Encoder};
@@ -31,7 +32,7 @@ const LONGEST_PATH: u64 = 4096;
 const UNPACKING: &str = ".importing-";
 
 /// Writes the folder of a run into `output`. Files keep their time of change; owners and permissions are left out.
-/// `output` appears once it is whole; until then it has `.new` behind its name.
+/// `output` appears once it is whole.
 ///
 /// # Errors
 /// The folder holds no run or one that is being recorded, `output` exists, `stop` was set, or a file cannot be read or
@@ -42,36 +43,37 @@ pub fn export(folder: &Path, output: &Path, stop: &AtomicBool) -> Result<(), Kep
     if is_recorded(&folder) {
         return Err(KeptError::Recording(folder));
     }
-    let is_free = || match output.symlink_metadata() {
-        Ok(_) => Err(KeptError::Exists(output.to_owned())),
-        Err(_) => Ok(()),
-    };
-    is_free()?;
-    let mut partial = output.as_os_str().to_owned();
-    partial.push(".new");
-    let partial = PathBuf::from(partial);
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial);
-    let written = write(&folder, &name, file.map_err(file_error("writing", &partial))?, stop)
-        .map_err(|failed| match failed {
-            Failed::Reading(path, source) => KeptError::File { doing: "reading", path, source },
-            Failed::Writing(source) => KeptError::File { doing: "writing", path: partial.clone(), source },
-            Failed::Stopped => KeptError::Stopped { doing: "writing", path: output.to_owned() },
-        })
-        .and_then(|()| is_free())
-        .and_then(|()| fs::rename(&partial, output).map_err(file_error("writing", output)));
-    if written.is_err() {
-        let _ = fs::remove_file(&partial);
+    let exists = || output.symlink_metadata().is_ok();
+    if exists() {
+        return Err(KeptError::Exists(output.to_owned()));
     }
-    written
+    let written = Replacement::of(output).write(|file| {
+        write(&folder, &name, file, stop)?;
+        // Renaming would replace what appeared meanwhile.
+        if exists() { Err(Failed::Exists) } else { Ok(()) }
+    });
+    written.map_err(|failed| match failed {
+        Failed::Reading(path, source) => KeptError::File { doing: "reading", path, source },
+        Failed::Writing(source) => KeptError::File { doing: "writing", path: output.to_owned(), source },
+        Failed::Stopped => KeptError::Stopped { doing: "writing", path: output.to_owned() },
+        Failed::Exists => KeptError::Exists(output.to_owned()),
+    })
 }
 
 enum Failed {
     Reading(PathBuf, io::Error),
     Writing(io::Error),
     Stopped,
+    Exists,
 }
 
-fn write(folder: &Path, name: &str, file: File, stop: &AtomicBool) -> Result<(), Failed> {
+impl From<io::Error> for Failed {
+    fn from(source: io::Error) -> Self {
+        Self::Writing(source)
+    }
+}
+
+fn write(folder: &Path, name: &str, file: &File, stop: &AtomicBool) -> Result<(), Failed> {
     let mut encoder = Encoder::new(BufWriter::new(file), LEVEL).map_err(Failed::Writing)?;
     // Neither tar nor zstd otherwise notices a changed byte of a file.
     encoder.include_checksum(true).map_err(Failed::Writing)?;

@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use mydyno_linux::calls::files::try_lock;
+use mydyno_linux::calls::replace::Replacement;
 use mydyno_model::Document;
 use mydyno_model::diagnosis::Diagnosis;
 use mydyno_model::facts::FactSet;
@@ -95,23 +96,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), RunError> {
 
 /// As [`write_whole`], with what `write` writes.
 fn write_by(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<(), RunError> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".new");
-    let temporary = PathBuf::from(temporary);
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)
-        .and_then(|file| write(&file));
-    let written = written.map_err(RunError::file("writing", &temporary));
-    let written =
-        written.and_then(|()| std::fs::rename(&temporary, path).map_err(RunError::file("writing", path)));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written
+    Replacement::of(path).write(write).map_err(RunError::file("writing", path))
 }
 
 /// Folded stacks hold whole numbers.

@@ -34,6 +34,9 @@ const LONGEST_GRACE: Duration = Duration::from_secs(1);
 /// The most time that the first sample waits for the first reading of each group.
 const FIRST_GRACE: Duration = Duration::from_secs(2);
 
+/// How often such a wait looks whether the sampling has ended: a group whose server is silent gives no values then.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// A group beside the bus: its latest values and when their reading began.
 #[derive(Debug, Default)]
 struct Slot {
@@ -47,12 +50,17 @@ impl Slot {
         self.changed.notify_all();
     }
 
-    /// Waits for values whose reading began at `since_ns` or later, at most for `limit`.
-    fn wait_for(&self, since_ns: u64, limit: Duration) {
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_older =
-            |latest: &mut Option<(u64, Values)>| latest.as_ref().is_none_or(|(at, _)| *at < since_ns);
-        let _ = self.changed.wait_timeout_while(latest, limit, is_older);
+    /// Waits for values whose reading began at `since_ns` or later, until an instant or until `stop` is set.
+    fn wait_for(&self, since_ns: u64, until: Instant, stop: &Stop) {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        while latest.as_ref().is_none_or(|(at, _)| *at < since_ns) && !stop.is_set() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.changed.wait_timeout(latest, left.min(LOOK));
+            latest = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     fn copy_into(&self, values: &mut Values) {
@@ -135,8 +143,8 @@ impl<'a> Bus<'a> {
                 let wait_until = Instant::now() + if due_ns == 0 { FIRST_GRACE } else { grace };
                 for (every, slot) in &slots {
                     let waits = due_ns == 0 || every.is_some_and(|every| every.has_multiple_at(due_ns));
-                    if waits && !stop.is_set() {
-                        slot.wait_for(due_ns, wait_until.saturating_duration_since(Instant::now()));
+                    if waits {
+                        slot.wait_for(due_ns, wait_until, stop);
                     }
                     slot.copy_into(&mut values);
                 }
@@ -302,6 +310,22 @@ mod tests {
         assert_eq!(drift, [0.0, 0.0, 3600.0, 3600.0, 3600.0]);
         let at: Vec<u64> = samples.iter().map(|s| (s.at_s * 1e3).round() as u64).collect();
         assert_eq!(at, [250, 1_000, 2_000, 3_000, 3_000]);
+    }
+
+    #[test]
+    fn the_end_of_the_sampling_ends_the_wait_for_a_group_that_is_late() {
+        let (slot, stop, start) = (Slot::default(), Stop::new(), Instant::now());
+        slot.put(5, Values::default());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| slot.wait_for(6, start + Duration::from_secs(3600), &stop));
+            stop.set();
+            waiting.join().unwrap();
+        });
+        assert!(start.elapsed() < Duration::from_secs(600));
+        let open = Stop::new();
+        slot.wait_for(5, start + Duration::from_secs(3600), &open);
+        slot.wait_for(6, start, &open);
+        assert!(start.elapsed() < Duration::from_secs(600));
     }
 
     #[test]

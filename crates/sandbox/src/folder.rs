@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use mydyno_host::StateDir;
 use mydyno_host::machine::ProcessIdentity;
 use mydyno_host::user::User;
+use mydyno_linux::calls::replace::Replacement;
 use mydyno_model::server::ServerInfo;
 use serde::{Deserialize, Serialize};
 
@@ -195,9 +196,9 @@ impl ServerFolder {
         let path = self.description();
         let text = serde_json::to_string_pretty(description)
             .map_err(|e| SandboxError::Description { path: path.clone(), why: e.to_string() })?;
-        let new = self.path.join("server.json.new");
-        self.write_private(&new, &text)?;
-        fs::rename(&new, &path).map_err(|e| SandboxError::io("write", path, e))
+        Replacement::of(&path)
+            .write(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|e| SandboxError::io("write", path, e))
     }
 
     /// The saved description; `None` when the server was not ready yet.

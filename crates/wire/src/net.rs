@@ -16,7 +16,7 @@ use crate::error::WireError;
 use crate::options::Endpoint;
 
 /// Interval at which a blocking call checks the cancellation flag.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A connected socket whose calls end at a deadline or when a flag is set.
 #[derive(Debug)]

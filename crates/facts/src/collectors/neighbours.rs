@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mydyno_model::units::whole_bytes;
 use serde_json::{Value, json};
 
 use crate::collectors::shared_memory::{Limits, Other};
@@ -117,7 +118,7 @@ pub(super) fn server(source: &Source, pid: u32, name: &str, rss_bytes: u64) -> (
     };
     let of_files = if here { of_files(source, &arguments) } else { BTreeMap::new() };
     let option = |name: &str| argument(name).or_else(|| of_files.get(name).cloned());
-    let pool = option("innodb_buffer_pool_size").and_then(|text| size(&text)).unwrap_or(0);
+    let pool = option("innodb_buffer_pool_size").and_then(|text| whole_bytes(text.trim())).unwrap_or(0);
     let group = source.read(&format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let unit = group.lines().flat_map(|line| line.rsplit('/')).find(|part| part.ends_with(".service"));
     let unit = unit.unwrap_or_default().to_owned();
@@ -149,22 +150,6 @@ fn of_files(source: &Source, arguments: &[String]) -> BTreeMap<String, String> {
     reading.options.into_iter().filter_map(|option| Some((option.name, option.value?))).collect()
 }
 
-/// A size as `4G`.
-pub(super) fn size(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.to_ascii_uppercase().as_str() {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(1 << shift)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,7 +173,6 @@ mod tests {
         tree.file("proc/7/mountinfo", "22 1 254:0 /x / rw - ext4 /dev/root rw\n");
         let (found, stray) = server(&tree.source(), 7, "mysqld", 300 << 20);
         assert_eq!((&found["takes_bytes"], stray), (&json!(300 << 20), None));
-        assert_eq!((size("5x"), size("1k")), (None, Some(1024)));
     }
 
     #[test]

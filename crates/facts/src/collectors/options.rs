@@ -1,11 +1,11 @@
 //! Where the server's settings are written: option files, the command line, settings that it persisted itself.
 
+use mydyno_model::units::whole_bytes;
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::client_files;
 use crate::collectors::exposure::with_password;
-use crate::collectors::neighbours::size;
 use crate::context::{Context, Depth};
 use crate::mounts;
 use crate::option_files::{LARGEST_FILE, Reading, Start, facts_of, groups, normal, passed_over, read};
@@ -282,7 +282,7 @@ fn pool_bytes(reading: &Reading, over_files: &[Value]) -> Read<u64> {
         _ => None,
     });
     let text = over.or(of_files).ok_or_else(|| Missing::Absent(format!("nothing sets {NAME}")))?;
-    size(&text).ok_or_else(|| Missing::Error(format!("{NAME} = {text} is no size")))
+    whole_bytes(&text).ok_or_else(|| Missing::Error(format!("{NAME} = {text} is no size")))
 }
 
 /// Settings that SET PERSIST wrote, whatever the version of the file.

@@ -12,6 +12,7 @@ pub mod mounts;
 pub mod own_memory;
 pub mod perf;
 pub mod processes;
+pub mod replace;
 pub mod scheduler;
 pub mod taskstats;
 pub mod this_process;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::mem::zeroed;
+use std::os::fd::AsFd;
 use std::ptr::{null, null_mut};
 
 use rustix::process::{DumpableBehavior, WaitOptions, set_dumpable_behavior, setsid, waitpid};
@@ -20,9 +21,10 @@ pub fn forbid_core_dumps() {
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
-/// Columns of the terminal on standard output; `None` when it is no terminal or does not report them: TIOCGWINSZ of ioctl_tty(2).
-pub fn terminal_columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+/// Columns of the terminal on an output of this process; `None` when it is no terminal or does not report them: TIOCGWINSZ of
+/// ioctl_tty(2).
+pub fn terminal_columns(output: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(output).ok()?;
     (size.ws_col > 0).then(|| usize::from(size.ws_col))
 }
 

@@ -1,6 +1,5 @@
 //! The folder of the classes of two builds: `classes.json`, and a line of `rounds.jsonl` for each round.
 
-use std::fs;
 use std::path::Path;
 
 use mydyno_model::Document;
@@ -8,7 +7,7 @@ use mydyno_model::experiment::classes::{ClassComparison, ClassRound};
 
 use super::analyse;
 use crate::error::ProveError;
-use crate::lines::{read_file, read_lines, write_synced};
+use crate::lines::{read_file, read_lines, replace};
 
 /// File of the document.
 pub(super) const DOCUMENT: &str = "classes.json";
@@ -17,9 +16,7 @@ pub(super) const ROUNDS: &str = "rounds.jsonl";
 
 /// Writes the document atomically.
 pub(super) fn write(folder: &Path, document: &ClassComparison) -> Result<(), ProveError> {
-    let (path, new) = (folder.join(DOCUMENT), folder.join(".classes.json.new"));
-    write_synced(&new, &document.to_json())?;
-    fs::rename(&new, &path).map_err(ProveError::io("rename", path))
+    replace(&folder.join(DOCUMENT), &document.to_json())
 }
 
 /// Whether a folder is that of such an experiment.

@@ -1,6 +1,5 @@
 //! Measures the rows of an experiment with several factors, with a line in the folder for each.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use serde_json::Map;
 use super::design::Planned;
 use crate::arm::ServerArm;
 use crate::error::ProveError;
-use crate::lines::{LineWriter, make_folder, read_file, read_lines, write_synced};
+use crate::lines::{LineWriter, make_folder, read_file, read_lines, replace, write_synced};
 use crate::maker::{Made, Maker, is_interrupted, server_error, with_log_tail};
 use crate::slice::{self, Load, Measured};
 
@@ -69,9 +68,7 @@ impl RowStore {
 
     /// Writes the document with its results atomically.
     pub(crate) fn document(&self, document: &Factorial) -> Result<(), ProveError> {
-        let (path, new) = (self.folder.join(DOCUMENT), self.folder.join(".factorial.json.new"));
-        write_synced(&new, &document.to_json())?;
-        fs::rename(&new, &path).map_err(ProveError::io("rename", path))
+        replace(&self.folder.join(DOCUMENT), &document.to_json())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use mydyno_model::claim::Severity;
 use mydyno_model::finding::{Finding, Findings, State};
+use mydyno_model::wrap::wrapped;
 
 use super::{
     by_severity, counted, evidence, instance, lasting, ledger, of_state, places, proof, proved, seen, step,
@@ -105,7 +106,7 @@ impl Writer<'_> {
 
     fn wrapped(&mut self, name: &str, text: &str) {
         let indent = if name.is_empty() { 0 } else { INDENT };
-        for (n, part) in wrap(text, self.page.width.saturating_sub(indent)).into_iter().enumerate() {
+        for (n, part) in wrapped(text, self.page.width.saturating_sub(indent), 0).into_iter().enumerate() {
             let margin = match n {
                 0 if !name.is_empty() => format!("{name:<INDENT$}"),
                 _ => " ".repeat(indent),
@@ -257,24 +258,12 @@ const fn colour(severity: Severity) -> &'static str {
 
 /// The text up to the last word that fits into `width` characters, with an ellipsis where something is left out.
 fn shortened(text: &str, width: usize) -> String {
-    match wrap(text, width).as_slice() {
+    match wrapped(text, width, 0).as_slice() {
         [] => String::new(),
         [line] => line.clone(),
-        _ => wrap(text, width.saturating_sub(2)).first().map(|line| format!("{line} …")).unwrap_or_default(),
+        _ => wrapped(text, width.saturating_sub(2), 0)
+            .first()
+            .map(|line| format!("{line} …"))
+            .unwrap_or_default(),
     }
-}
-
-/// Lines of at most `width` characters, broken at spaces; a longer word has its own line.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

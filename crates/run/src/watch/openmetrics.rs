@@ -6,11 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use mydyno_linux::calls::replace::Replacement;
 use mydyno_model::sample::Sample;
 use mydyno_samples::growth::may_fall;
 
@@ -22,17 +21,12 @@ use crate::error::RunError;
 /// # Errors
 /// The file or its folder cannot be written.
 pub fn write(path: &Path, sample: &Sample, up: Option<bool>) -> Result<(), RunError> {
-    // The collector reads only files that end in `.prom`, so it never sees the temporary one.
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".new");
-    let temporary = PathBuf::from(temporary);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o644);
-    options
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(text(sample, up).as_bytes()))
-        .map_err(RunError::file("writing", &temporary))?;
-    std::fs::rename(&temporary, path).map_err(RunError::file("writing", path))
+    let text = text(sample, up);
+    // The collector reads only files that end in `.prom`, so it never sees the one that is being written.
+    Replacement::of(path)
+        .mode(0o644)
+        .write(|mut file| file.write_all(text.as_bytes()))
+        .map_err(RunError::file("writing", path))
 }
 
 /// A family of metrics: samples with the same name and other labels.

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use mlua::{AnyUserData, Function, Lua, Table, Value, ffi};
 use mydyno_load::fibers;
+use mydyno_model::units::whole_bytes;
 
 use super::super::histogram::Histogram;
-use super::super::options::{Kind, leading_int, parse_size};
+use super::super::options::{Kind, leading_int};
 use super::super::stats::Count;
 use super::api::Api;
 use super::connection::{Connection, Rows};
@@ -190,7 +191,7 @@ pub(super) fn option_value(lua: &Lua, kind: Kind, values: &[String]) -> mlua::Re
     Ok(match kind {
         Kind::Bool => Value::Boolean(text == "on"),
         Kind::Int => Value::Number(leading_int(text) as f64),
-        Kind::Size => Value::Number(parse_size(text).unwrap_or(0) as f64),
+        Kind::Size => Value::Number(whole_bytes(text).unwrap_or(0) as f64),
         Kind::Double => Value::Number(text.trim().parse().unwrap_or(0.0)),
         Kind::List => Value::Table(lua.create_sequence_from(values.iter().map(String::as_str))?),
         Kind::Text | Kind::File => Value::String(lua.create_string(text)?),

@@ -9,4 +9,4 @@ mod value;
 pub(crate) use help::print_options;
 pub(crate) use line::{CommandLine, Other, read};
 pub(crate) use table::{DATABASE, GENERAL, LOG, MYSQL, PGSQL, RANDOM, additions};
-pub(crate) use value::{Definition, Kind, Options, leading_int, parse_size};
+pub(crate) use value::{Definition, Kind, Options, leading_int};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use mydyno_model::units::whole_bytes;
+
 /// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -138,7 +140,7 @@ impl Options {
     }
 
     pub(crate) fn size(&self, name: &str) -> u64 {
-        parse_size(self.text(name).unwrap_or_default()).unwrap_or(0)
+        whole_bytes(self.text(name).unwrap_or_default()).unwrap_or(0)
     }
 
     pub(crate) fn is_on(&self, name: &str) -> bool {
@@ -198,21 +200,6 @@ pub(crate) fn leading_int(text: &str) -> i64 {
     text[..sign + digits].parse().unwrap_or(0)
 }
 
-/// Bytes of a size with an optional unit K, M, G or T (powers of 1,024).
-pub(crate) fn parse_size(text: &str) -> Option<u64> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let number: u64 = text[..digits].parse().ok()?;
-    let shift = match text[digits..].to_ascii_uppercase().as_str() {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return None,
-    };
-    number.checked_shl(shift).filter(|size| size >> shift == number)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,14 +225,5 @@ mod tests {
         assert_eq!(options.set("list", Some("d,e")), Ok(()));
         assert_eq!(options.list("list"), ["c", "d", "e"]);
         assert_eq!(options.set("nope", None), Err(Rejected::Unknown));
-    }
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(parse_size("64K"), Some(65_536));
-        assert_eq!(parse_size("2g"), Some(2 << 30));
-        assert_eq!(parse_size("1T"), Some(1 << 40));
-        assert_eq!(parse_size("5X"), None);
-        assert_eq!(parse_size(""), None);
     }
 }

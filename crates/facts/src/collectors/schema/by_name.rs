@@ -286,16 +286,9 @@ mod tests {
         for (name, data_type, column_type, fact) in rows {
             let on_update = column_type.ends_with(" on update");
             let mut found = ByName::default();
-            let column = Column {
-                name,
-                data_type,
-                column_type,
-                collation: None,
-                auto_increment: false,
-                on_update,
-                generated: false,
-                zero_date: name == "never",
-            };
+            let zero_date = name == "never";
+            let column =
+                Column { data_type, on_update, zero_date, ..Column::of(name, column_type, None) };
             found.column("shop.t", &column);
             let listed: Vec<&str> =
                 found.take().filter(|(_, list)| !list.is_empty()).map(|(id, _)| id).collect();

@@ -14,3 +14,20 @@ pub struct Column<'a> {
     /// Whether its default is a date of zeros.
     pub zero_date: bool,
 }
+
+#[cfg(test)]
+impl<'a> Column<'a> {
+    /// A column for tests that does nothing by itself; its data type is the first word of `column_type`.
+    pub fn of(name: &'a str, column_type: &'a str, collation: Option<&'a str>) -> Self {
+        Self {
+            name,
+            data_type: column_type.split(['(', ' ']).next().unwrap_or_default(),
+            column_type,
+            collation,
+            auto_increment: false,
+            on_update: false,
+            generated: false,
+            zero_date: false,
+        }
+    }
+}

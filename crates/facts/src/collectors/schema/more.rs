@@ -330,19 +330,6 @@ mod tests {
     use super::super::indexes::grouped;
     use super::*;
 
-    fn column<'a>(name: &'a str, data_type: &'a str, column_type: &'a str) -> Column<'a> {
-        Column {
-            name,
-            data_type,
-            column_type,
-            collation: None,
-            auto_increment: false,
-            on_update: false,
-            generated: false,
-            zero_date: false,
-        }
-    }
-
     fn index(cells: [&str; 7]) -> Row {
         cells.map(|cell| (!cell.is_empty()).then(|| cell.to_owned())).to_vec()
     }
@@ -355,7 +342,7 @@ mod tests {
             index(["by_both", "1", "name", "", "BTREE", "0", ""]),
             index(["by_both", "1", "id", "", "BTREE", "0", ""]),
         ];
-        let columns = [column("id", "binary", "binary(16)"), column("name", "varchar", "varchar(20)")];
+        let columns = [Column::of("id", "binary(16)", None), Column::of("name", "varchar(20)", None)];
         let mut more = More::default();
         more.table("shop.t", true, &columns, &grouped(&rows), &rows);
         assert_eq!(more.binary_keys, [json!({"table": "shop.t", "type": "binary(16)"})]);
@@ -453,7 +440,7 @@ mod tests {
         ] {
             assert!(!is_leftover(name), "{name}");
         }
-        assert!(!is_random(&column("id", "binary", "binary(8)")));
-        assert!(is_random(&column("id", "uuid", "uuid")));
+        assert!(!is_random(&Column::of("id", "binary(8)", None)));
+        assert!(is_random(&Column::of("id", "uuid", None)));
     }
 }

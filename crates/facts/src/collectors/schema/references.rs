@@ -262,34 +262,27 @@ fn names(stem: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn column<'a>(name: &'a str, data_type: &'a str, collation: Option<&'a str>) -> Column<'a> {
-        Column {
-            name,
-            data_type,
-            column_type: data_type,
-            collation,
-            auto_increment: false,
-            on_update: false,
-            generated: false,
-            zero_date: false,
-        }
-    }
-
     #[test]
     fn a_column_is_compared_with_the_key_of_the_table_that_its_name_tells() {
         let mut all = References::default();
-        all.table("shop", "Customers", &[column("id", "char", Some("utf8mb4_general_ci"))], &["id"], &[]);
-        all.table("shop", "category", &[column("id", "int", None)], &["id"], &[]);
-        all.table("shop", "city", &[column("id", "int", None), column("x", "int", None)], &["id", "x"], &[]);
+        all.table("shop", "Customers", &[Column::of("id", "char", Some("utf8mb4_general_ci"))], &["id"], &[]);
+        all.table("shop", "category", &[Column::of("id", "int", None)], &["id"], &[]);
+        all.table(
+            "shop",
+            "city",
+            &[Column::of("id", "int", None), Column::of("x", "int", None)],
+            &["id", "x"],
+            &[],
+        );
         all.table(
             "shop",
             "orders",
             &[
-                column("id", "int", None),
-                column("customer_id", "char", Some("latin1_swedish_ci")),
-                column("category_id", "bigint", None),
-                column("city_id", "char", Some("latin1_swedish_ci")),
-                column("unknown_id", "char", Some("latin1_swedish_ci")),
+                Column::of("id", "int", None),
+                Column::of("customer_id", "char", Some("latin1_swedish_ci")),
+                Column::of("category_id", "bigint", None),
+                Column::of("city_id", "char", Some("latin1_swedish_ci")),
+                Column::of("unknown_id", "char", Some("latin1_swedish_ci")),
             ],
             &["id"],
             &[],
@@ -298,7 +291,7 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0]["column"], "shop.orders.customer_id");
         assert_eq!(found[0]["refers_to"], "shop.Customers.id");
-        all.table("shop", "lines", &[column("category_id", "varchar", Some("utf8mb4_bin"))], &[], &[]);
+        all.table("shop", "lines", &[Column::of("category_id", "varchar", Some("utf8mb4_bin"))], &[], &[]);
         assert_eq!(all.conflicts().len(), 2);
     }
 
@@ -312,16 +305,16 @@ mod tests {
             hidden: false,
         };
         let mut all = References::default();
-        let no = [column("id", "int", None), column("no", "varchar", Some("utf8mb4_general_ci"))];
+        let no = [Column::of("id", "int", None), Column::of("no", "varchar", Some("utf8mb4_general_ci"))];
         all.table("shop", "customer", &no, &["id"], &[unique("no")]);
-        all.table("shop", "article", &[column("article_nr", "int", None)], &[], &[unique("article_nr")]);
-        all.table("shop", "phones", &[column("no", "int", None)], &[], &[]);
+        all.table("shop", "article", &[Column::of("article_nr", "int", None)], &[], &[unique("article_nr")]);
+        all.table("shop", "phones", &[Column::of("no", "int", None)], &[], &[]);
         let columns = [
-            column("customer_no", "varchar", Some("utf8mb3_general_ci")),
-            column("article_no", "varchar", Some("utf8mb4_general_ci")),
-            column("phone_no", "varchar", Some("utf8mb4_general_ci")),
-            column("article_code", "varchar", Some("utf8mb4_general_ci")),
-            column("tax_no", "varchar", Some("utf8mb4_general_ci")),
+            Column::of("customer_no", "varchar", Some("utf8mb3_general_ci")),
+            Column::of("article_no", "varchar", Some("utf8mb4_general_ci")),
+            Column::of("phone_no", "varchar", Some("utf8mb4_general_ci")),
+            Column::of("article_code", "varchar", Some("utf8mb4_general_ci")),
+            Column::of("tax_no", "varchar", Some("utf8mb4_general_ci")),
         ];
         all.table("shop", "orders", &columns, &[], &[]);
         let found = all.conflicts();
@@ -337,29 +330,17 @@ mod tests {
 
     #[test]
     fn a_column_that_holds_fewer_numbers_than_the_key_that_it_refers_to_is_told() {
-        let typed = |name, data_type, column_type| Column {
-            name,
-            data_type,
-            column_type,
-            collation: None,
-            auto_increment: false,
-            on_update: false,
-            generated: false,
-            zero_date: false,
-        };
+        let typed = |name, column_type| Column::of(name, column_type, None);
         let mut all = References::default();
-        all.table("shop", "orders", &[typed("id", "bigint", "bigint(20) unsigned")], &["id"], &[]);
-        all.table("shop", "colour", &[typed("id", "smallint", "smallint(6)")], &["id"], &[]);
-        let columns = [
-            typed("order_id", "bigint", "bigint unsigned"),
-            typed("colour_id", "int", "int"),
-            typed("x_id", "int", "int"),
-        ];
+        all.table("shop", "orders", &[typed("id", "bigint(20) unsigned")], &["id"], &[]);
+        all.table("shop", "colour", &[typed("id", "smallint(6)")], &["id"], &[]);
+        let columns = [typed("order_id", "bigint unsigned"), typed("colour_id", "int"), typed("x_id", "int")];
         all.table("shop", "lines", &columns, &[], &[]);
         assert_eq!(all.narrow(), [0; 0]);
-        all.table("shop", "drafts", &[typed("order_id", "bigint", "bigint(20)")], &[], &[]);
-        all.table("shop", "notes", &[typed("order_id", "int", "int(10) unsigned")], &[], &[]);
-        all.table("shop", "parts", &[typed("colour_id", "tinyint", "TINYINT(3) UNSIGNED")], &[], &[]);
+        all.table("shop", "drafts", &[typed("order_id", "bigint(20)")], &[], &[]);
+        all.table("shop", "notes", &[typed("order_id", "int(10) unsigned")], &[], &[]);
+        let tiny = Column { data_type: "tinyint", ..typed("colour_id", "TINYINT(3) UNSIGNED") };
+        all.table("shop", "parts", &[tiny], &[], &[]);
         let found = all.narrow();
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!(
@@ -380,11 +361,11 @@ mod tests {
             hidden: false,
         };
         let mut all = References::default();
-        all.table("shop", "customers", &[column("id", "int", None)], &["id"], &[]);
+        all.table("shop", "customers", &[Column::of("id", "int", None)], &["id"], &[]);
         let columns = [
-            column("id", "int", None),
-            column("customer_id", "int", None),
-            column("unknown_id", "int", None),
+            Column::of("id", "int", None),
+            Column::of("customer_id", "int", None),
+            Column::of("unknown_id", "int", None),
         ];
         all.table("shop", "orders", &columns, &["id"], &[index(&["id"]), index(&["id", "customer_id"])]);
         all.table("shop", "bills", &columns, &["id"], &[index(&["customer_id", "id"])]);
@@ -394,7 +375,7 @@ mod tests {
         all.table(
             "shop",
             "log",
-            &[column("tenant_id", "int", None), column("org_id", "int", None)],
+            &[Column::of("tenant_id", "int", None), Column::of("org_id", "int", None)],
             &[],
             &[index(&["id", "tenant_id"])],
         );
@@ -416,8 +397,10 @@ mod tests {
             ("lines", "latin1_swedish_ci", false),
             ("stock", "utf8mb4_general_ci", false),
         ] {
-            let columns =
-                [column("sku", "varchar", Some(collation)), column("name", "varchar", Some(collation))];
+            let columns = [
+                Column::of("sku", "varchar", Some(collation)),
+                Column::of("name", "varchar", Some(collation)),
+            ];
             all.table("shop", table, &columns, &[], &[index("sku", unique), index("name", true)]);
         }
         let found = all.conflicts();

@@ -242,16 +242,7 @@ mod tests {
     use super::*;
 
     fn column<'a>(name: &'a str, collation: Option<&'a str>) -> Column<'a> {
-        Column {
-            name,
-            data_type: "varchar",
-            column_type: "varchar(100)",
-            collation,
-            auto_increment: false,
-            on_update: false,
-            generated: false,
-            zero_date: false,
-        }
+        Column::of(name, "varchar(100)", collation)
     }
 
     fn index(unique: bool, columns: &[&str]) -> Index {
@@ -290,15 +281,13 @@ mod tests {
 
     #[test]
     fn rows_are_too_wide_in_old_formats_alone() {
-        let wide: Vec<Column<'_>> = (0..190)
-            .map(|_| Column { column_type: "varchar(100)", ..column("a", Some("utf8mb4_bin")) })
-            .collect();
+        let wide: Vec<Column<'_>> = (0..190).map(|_| column("a", Some("utf8mb4_bin"))).collect();
         let mut shapes = Shapes::default();
         shapes.width("erp.article", "Compact", &wide);
         shapes.width("erp.new", "Dynamic", &wide);
         shapes.width("erp.few", "Redundant", &wide[..20]);
         assert_eq!(shapes.too_wide(), [json!({"table": "erp.article", "row_bytes": 76000, "columns": 190})]);
-        let long = Column { data_type: "longtext", column_type: "longtext", ..column("b", None) };
+        let long = Column::of("b", "longtext", None);
         assert_eq!((in_row(&long), in_row(&wide[0])), (768, 400));
     }
 

@@ -169,6 +169,23 @@ fn a_server_that_restarts_is_waited_for_and_one_that_stays_away_ends_the_step() 
     assert!(matches!(&ran.end, End::AllLost { .. }), "{:?}", ran.end);
 }
 
+/// In virtual time, so the bound is exact: until the workers notice it, and what they wait for answers after that.
+#[test]
+fn a_load_on_a_server_that_fell_silent_ends_within_half_a_second_of_an_interruption() {
+    let step = Step { measure: Duration::from_secs(100), ..Step::default() };
+    let silent = Period { from_ns: 2 * S + 500 * MS, length_ns: 1_000 * S };
+    let server = ServerScript { stalls: vec![silent], ..ServerScript::default() };
+    let interrupt_at_ns = Some(4 * S + 250 * MS);
+    let ran = step.run(&Simulation { server, interrupt_at_ns, ..Simulation::default() });
+    assert_eq!(ran.end, End::Interrupted);
+    let end_s = ran.intervals.last().map_or(0.0, |i| i.start_s + i.width_s);
+    assert!((4.25..4.75).contains(&end_s), "{end_s}");
+    // What was measured is kept, the window that the interruption cut short as well.
+    assert_eq!(ran.sum(|i| i.transactions), ran.served.answered);
+    let measured_s: f64 = ran.of_phase(Phase::Measure).map(|i| i.width_s).sum();
+    assert!((4.25..4.5).contains(&measured_s), "{measured_s}");
+}
+
 #[test]
 fn a_warmup_ends_a_window_after_it_is_steady_and_drops_its_backlog() {
     let step = Step {
