@@ -468,6 +468,7 @@ fn bare(context: &Context, sql: &mut ReadOnly<'_>, missing: &Missing, readings: 
     let read = reading::read(sql, &chosen, false, until, census);
     sql.at_most(None);
     readings.put("schema.partitions_ending", "SHOW CREATE TABLE", partitions::ending_by_definition(sql));
+    readings.put("schema.default_differs", "information_schema.SCHEMATA, TABLES", read.default_differs(sql));
     read.put_bare(count, missing, readings);
 }
 
