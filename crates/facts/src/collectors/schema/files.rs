@@ -136,8 +136,7 @@ pub fn beyond(sql: &mut ReadOnly<'_>, files: &Read<Files>) -> Read<Vec<Value>> {
             let of = |row: &&Row| text(row, 0) == schema && text(row, 1) == table;
             let Some(row) = rows.iter().find(of) else { continue };
             let (told, age) = (whole(row, 3)?, whole(row, 4).unwrap_or(0));
-            // What was filled just now has its statistics made in a moment.
-            if *bytes < told.saturating_mul(TIMES) || age < 600 || found.len() >= LISTED {
+            if *bytes < told.saturating_mul(TIMES) || age < least || found.len() >= LISTED {
                 continue;
             }
             if free(sql, schema, table).is_some_and(|free| free * 2 < *bytes) {
