@@ -29,7 +29,7 @@ const SHOWN: usize = 100;
 /// The list with longer statements, of sessions that run one. MariaDB needs room in tmpdir to answer.
 const LONGER: &str = "SELECT ID, USER, HOST, COALESCE(DB, ''), COMMAND, TIME, COALESCE(STATE, ''), LEFT(INFO, 1000) FROM information_schema.PROCESSLIST WHERE COMMAND IN ('Query', 'Execute') AND ID <> CONNECTION_ID()";
 
-/// What was seen: all statements, and those whose text and table tell why they take so long.
+/// Statements that were seen: all, and those whose text and table tell why they take so long.
 pub(super) struct Seen {
     pub(super) often: Value,
     pub(super) explained: Value,

@@ -1,4 +1,4 @@
-//! What the files of InnoDB's tables tell by themselves: sizes, and in MariaDB the numbers that AUTO_INCREMENT columns have given. The
+//! Files of InnoDB's tables, which tell by themselves: sizes, and in MariaDB the numbers that AUTO_INCREMENT columns have given. The
 //! server opens no table for it.
 
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -36,7 +36,7 @@ const ENDS: [u64; 8] = [127, 255, 32_767, 65_535, 8_388_607, 16_777_215, 2_147_4
 const ROOT: u64 = 3;
 const HEADER: usize = 74;
 
-/// What the files tell.
+/// Findings of the files.
 #[derive(Debug, Default)]
 pub struct Files {
     /// Tables whose numbers have come near to the end of some type, those of the widest types first.
