@@ -70,14 +70,15 @@ pub fn look(context: &Context, sql: &ReadOnly<'_>, many: bool) -> Read<Files> {
         if Instant::now() >= until {
             return false;
         }
-        // A file that was dropped meanwhile tells nothing.
-        let Ok(file) = context.source.open(path) else { return true };
-        let bytes = file.metadata().map_or(0, |of| of.len().min(of.blocks() * 512));
+        // A file that was dropped meanwhile tells nothing; of one with holes, as of a compressed table, its blocks count.
+        let Ok(of) = std::fs::metadata(context.source.path(path)) else { return true };
+        let bytes = of.len().min(of.blocks() * 512);
         if bytes >= LARGE {
             found.large.push((bytes, schema.to_owned(), table.to_owned()));
         }
         let mut header = [0; HEADER];
         if tells
+            && let Ok(file) = context.source.open(path)
             && file.read_exact_at(&mut header, ROOT * page).is_ok()
             && let Some(rank) = number(&header).and_then(rank)
         {
