@@ -92,7 +92,7 @@ fn pairs(text: &str) -> Vec<[Place; 2]> {
     found
 }
 
-/// What is different in two columns so that no index of one of them serves the join.
+/// The difference of two columns for which no index of one of them serves the join.
 fn difference(one: (&str, &Type), other: (&str, &Type)) -> Option<String> {
     let ((a, of_a), (b, of_b)) = (one, other);
     if of_a.is_text() && of_b.is_integer() || of_b.is_text() && of_a.is_integer() {

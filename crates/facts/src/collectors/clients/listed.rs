@@ -36,12 +36,12 @@ const TOGETHER_S: i64 = 60;
 
 /// A session.
 pub(super) struct Session {
-    id: u64,
+    pub(super) id: u64,
     pub(super) user: String,
     pub(super) host: String,
     pub(super) schema: String,
     command: String,
-    time_s: i64,
+    pub(super) time_s: i64,
     state: String,
     pub(super) statement: String,
     /// The first letters of the statement. No fact has them.

@@ -1,6 +1,6 @@
 //! Statements that are seen most often in a few looks at the list of sessions: a sample, for servers that do not count statements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -20,13 +20,16 @@ const MANY: usize = 500;
 /// Looks in which a statement is seen at least.
 const OFTEN: u64 = 3;
 
+/// From which time on a single run, as of a report, is not one of many, in seconds.
+const LONG_RUN_S: i64 = 5;
+
 /// The characters of a statement that the list shows.
 const SHOWN: usize = 100;
 
 /// The list with longer statements, of sessions that run one. MariaDB needs room in tmpdir to answer.
 const LONGER: &str = "SELECT ID, USER, HOST, COALESCE(DB, ''), COMMAND, TIME, COALESCE(STATE, ''), LEFT(INFO, 1000) FROM information_schema.PROCESSLIST WHERE COMMAND IN ('Query', 'Execute') AND ID <> CONNECTION_ID()";
 
-/// What was seen: all statements, and those whose text and table tell why they take so long.
+/// Statements that were seen: all, and those whose text and table tell why they take so long.
 pub(super) struct Seen {
     pub(super) often: Value,
     pub(super) explained: Value,
@@ -65,7 +68,8 @@ pub(super) fn seen(context: &Context, sql: &mut ReadOnly<'_>, all: &[Session]) -
         let told = |session: &&Session| session.user == place.1 && session.statement == place.0;
         all.iter().filter(told).any(|session| session.reads_the_catalogue_long())
     };
-    let explained = often.iter().filter(|(place, _)| !is_told(place)).filter_map(|(place, one)| {
+    let again = often.iter().filter(|(place, one)| !is_told(place) && one.is_repeated());
+    let explained = again.filter_map(|(place, one)| {
         let (table, why) = why::told(context, sql, &one.schema, &one.text)?;
         Some(json!({
             "statement": place.0, "user": place.1, "times": one.times, "table": table, "why": why,
@@ -90,6 +94,15 @@ struct One {
     times: u64,
     schema: String,
     text: String,
+    sessions: BTreeSet<u64>,
+    longest_s: i64,
+}
+
+impl One {
+    /// Whether it was seen in several runs, and not in one long one.
+    fn is_repeated(&self) -> bool {
+        self.sessions.len() > 1 || self.longest_s < LONG_RUN_S
+    }
 }
 
 /// How often statements were seen, by the user.
@@ -101,9 +114,17 @@ impl Times {
     pub(super) fn add(&mut self, all: &[Session]) {
         let told = |session: &&Session| session.runs && !session.dumps() && session.statement.contains(' ');
         for session in all.iter().filter(told) {
-            let first = || One { times: 0, schema: session.schema.clone(), text: session.text.clone() };
+            let first = || One {
+                times: 0,
+                schema: session.schema.clone(),
+                text: session.text.clone(),
+                sessions: BTreeSet::new(),
+                longest_s: 0,
+            };
             let one = self.0.entry((session.statement.clone(), session.user.clone())).or_insert_with(first);
             one.times += 1;
+            one.sessions.insert(session.id);
+            one.longest_s = one.longest_s.max(session.time_s);
             if session.text.len() > one.text.len() {
                 one.text.clone_from(&session.text);
             }
@@ -140,5 +161,7 @@ mod tests {
         let names: Vec<(&str, u64)> =
             most.iter().map(|((name, _), one)| (name.as_str(), one.times)).collect();
         assert_eq!(names, [("CALL sp_nightly", 3)]);
+        // Sessions of tests are one.
+        assert!(!most[0].1.is_repeated());
     }
 }

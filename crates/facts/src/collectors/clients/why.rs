@@ -17,7 +17,7 @@ const ENDS: [&str; 6] = ["GROUP", "ORDER", "LIMIT", "HAVING", "FOR", "LOCK"];
 /// Words of a condition on more than one table, or on one of several columns.
 const OTHERS: [&str; 7] = ["OR", "XOR", "JOIN", "SELECT", "UNION", "MATCH", "NOT"];
 
-/// What a column is compared with.
+/// Kind of value that a column is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum With {
     Number,

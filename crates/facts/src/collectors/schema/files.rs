@@ -1,4 +1,4 @@
-//! What the files of InnoDB's tables tell by themselves: sizes, and in MariaDB the numbers that AUTO_INCREMENT columns have given. The
+//! Files of InnoDB's tables, which tell by themselves: sizes, and in MariaDB the numbers that AUTO_INCREMENT columns have given. The
 //! server opens no table for it.
 
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -36,7 +36,7 @@ const ENDS: [u64; 8] = [127, 255, 32_767, 65_535, 8_388_607, 16_777_215, 2_147_4
 const ROOT: u64 = 3;
 const HEADER: usize = 74;
 
-/// What the files tell.
+/// Findings of the files.
 #[derive(Debug, Default)]
 pub struct Files {
     /// Tables whose numbers have come near to the end of some type, those of the widest types first.
@@ -70,14 +70,15 @@ pub fn look(context: &Context, sql: &ReadOnly<'_>, many: bool) -> Read<Files> {
         if Instant::now() >= until {
             return false;
         }
-        // A file that was dropped meanwhile tells nothing.
-        let Ok(file) = context.source.open(path) else { return true };
-        let bytes = file.metadata().map_or(0, |of| of.len().min(of.blocks() * 512));
+        // A file that was dropped meanwhile tells nothing; of one with holes, as of a compressed table, its blocks count.
+        let Ok(of) = std::fs::metadata(context.source.path(path)) else { return true };
+        let bytes = of.len().min(of.blocks() * 512);
         if bytes >= LARGE {
             found.large.push((bytes, schema.to_owned(), table.to_owned()));
         }
         let mut header = [0; HEADER];
         if tells
+            && let Ok(file) = context.source.open(path)
             && file.read_exact_at(&mut header, ROOT * page).is_ok()
             && let Some(rank) = number(&header).and_then(rank)
         {
@@ -132,12 +133,13 @@ pub fn beyond(sql: &mut ReadOnly<'_>, files: &Read<Files>) -> Read<Vec<Value>> {
         );
         let rows =
             statistics(sql, &statement).map_err(|e| e.missing("SELECT on mysql.innodb_table_stats"))?;
+        // What was filled just now has its statistics made in a moment; MySQL 8.0 keeps the figure of the free room for a day.
+        let least = if sql.has_dictionary() { 172_800 } else { 600 };
         for (bytes, schema, table) in &files.large {
             let of = |row: &&Row| text(row, 0) == schema && text(row, 1) == table;
             let Some(row) = rows.iter().find(of) else { continue };
             let (told, age) = (whole(row, 3)?, whole(row, 4).unwrap_or(0));
-            // What was filled just now has its statistics made in a moment.
-            if *bytes < told.saturating_mul(TIMES) || age < 600 || found.len() >= LISTED {
+            if *bytes < told.saturating_mul(TIMES) || age < least || found.len() >= LISTED {
                 continue;
             }
             if free(sql, schema, table).is_some_and(|free| free * 2 < *bytes) {

@@ -136,7 +136,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "schema.beyond_statistics",
             "",
-            "tables whose files have 64 MiB or more and ten times what InnoDB's statistics of ten minutes' age or more tell, where less than half is free room: table, file_bytes, told_bytes, told_rows, made_s (age of the statistics); 20 at most",
+            "tables whose files have 64 MiB or more and ten times what InnoDB's statistics of ten minutes' age or more (two days in MySQL 8.0) tell, where less than half is free room: table, file_bytes, told_bytes, told_rows, made_s (age of the statistics); 20 at most",
         ),
         fact(
             "schema.row_format.NAME.tables",
