@@ -23,6 +23,7 @@ mod events_off;
 pub mod exposure;
 pub mod file_system;
 pub mod files;
+mod functions_declared;
 mod grant_patterns;
 pub mod health;
 pub mod innodb;

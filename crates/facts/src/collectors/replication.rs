@@ -54,8 +54,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
         Err(missing) => {
             readings.put::<Value>("server.gtid.own_ids", statement, Err(missing.clone()));
             readings.put::<Value>("server.replication_stopped", statement, Err(missing.clone()));
-            readings.put::<Value>("server.replication_wildcards", statement, Err(missing.clone()));
-            readings.put::<Value>("server.replication_patterns", statement, Err(missing.clone()));
+            replication_filters::put_missing(statement, &missing, readings);
             return readings.put::<Value>("server.gtid.own", statement, Err(missing));
         }
     };
@@ -138,10 +137,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
         readings.put(&format!("server.replication.{channel}.filters"), statement, Ok(filters));
     }
     readings.put("server.replication_stopped", statement, Ok(stopped));
-    let matched = replication_filters::matched(sql, &patterns);
-    let wildcards = matched.as_ref().map(|matched| matched.wildcards.clone()).map_err(Clone::clone);
-    readings.put("server.replication_wildcards", statement, wildcards);
-    readings.put("server.replication_patterns", statement, matched.map(|matched| matched.several));
+    replication_filters::put(sql, statement, &patterns, readings);
 }
 
 /// Puts how many replicas read the binary log of this server, by the numbers that they give themselves: of several with one

@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 177] = [
+pub(super) const NAMED: [FactInfo; 178] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -139,6 +139,7 @@ pub(super) const NAMED: [FactInfo; 177] = [
     fact("server.options.exposed", "", ""),
     fact("server.options.exposed_clients", "", ""),
     fact("server.options.client_sockets", "", ""),
+    fact("server.options.clients_unverified", "", ""),
     fact("server.replication.CHANNEL.worker_error", "", ""),
     fact("server.views.invalid", "", ""),
     fact("server.views.of_accounts", "", ""),
