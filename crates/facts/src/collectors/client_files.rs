@@ -42,19 +42,51 @@ fn user(text: &str) -> String {
     named.next().map_or(String::new(), |(_, user)| user.trim().trim_matches(['"', '\'']).to_owned())
 }
 
+/// Groups of option files that clients read.
+const GROUPS: [&str; 9] = [
+    "client",
+    "client-server",
+    "client-mariadb",
+    "mysql",
+    "mysqldump",
+    "mysqladmin",
+    "mariadb-client",
+    "mariadb-dump",
+    "mariadb-admin",
+];
+
+/// Option files by which clients do not verify the server: file, line.
+pub(super) fn unverified(source: &Source, files: &[String]) -> Vec<Value> {
+    let mut found = Vec::new();
+    for file in files {
+        let text = source.text_within(file, LARGEST_FILE).unwrap_or_default();
+        let mut inside = false;
+        for (at, line) in text.lines().map(str::trim).enumerate() {
+            if let Some(group) = line.strip_prefix('[') {
+                inside = GROUPS.contains(&group.split(']').next().unwrap_or_default());
+            } else if inside && does_not_verify(line) && found.len() < LISTED {
+                found.push(json!({"file": file, "line": at + 1}));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a line switches the verification of the server's certificate off.
+fn does_not_verify(line: &str) -> bool {
+    let line = line.split('#').next().unwrap_or_default();
+    let (name, value) = line.split_once('=').unwrap_or((line, ""));
+    let name = name.trim().to_ascii_lowercase().replace('_', "-");
+    let value = value.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
+    match name.trim_start_matches("loose-") {
+        "ssl-verify-server-cert" => ["0", "off", "false", "no"].contains(&value.as_str()),
+        "skip-ssl-verify-server-cert" | "disable-ssl-verify-server-cert" => value.is_empty() || value == "1",
+        _ => false,
+    }
+}
+
 /// Sockets that clients take by option files and by PHP's, where these are not there: file, socket.
 pub(super) fn sockets(source: &Source, files: &[String], server: &str) -> Vec<Value> {
-    const GROUPS: [&str; 9] = [
-        "client",
-        "client-server",
-        "client-mariadb",
-        "mysql",
-        "mysqldump",
-        "mysqladmin",
-        "mariadb-client",
-        "mariadb-dump",
-        "mariadb-admin",
-    ];
     let mut found: Vec<(String, String)> = Vec::new();
     for file in files {
         let text = source.text_within(file, LARGEST_FILE).unwrap_or_default();
@@ -129,6 +161,16 @@ mod tests {
         let found = exposed(&tree.source(), &[]);
         assert_eq!(found, [json!({"file": "/home/deploy/.my.cnf", "mode": "0644", "user": "root"})]);
         assert!(exposed(&tree.source(), &["/home/deploy/.my.cnf"]).is_empty());
+    }
+
+    #[test]
+    fn lines_that_keep_clients_from_verifying_the_server_are_told() {
+        let text = "[mysqld]\nssl-verify-server-cert=0\n[client]\nssl_verify_server_cert = OFF # old name\n\
+                    ssl-verify-server-cert\n# ssl-verify-server-cert=0\nskip-ssl-verify-server-cert\n";
+        let tree = Tree::of(&[("etc/mysql/conf.d/client.cnf", text)]);
+        let file = "/etc/mysql/conf.d/client.cnf".to_owned();
+        let found = unverified(&tree.source(), std::slice::from_ref(&file));
+        assert_eq!(found, [json!({"file": file, "line": 4}), json!({"file": file, "line": 7})]);
     }
 
     #[test]

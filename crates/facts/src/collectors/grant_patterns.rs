@@ -66,8 +66,8 @@ impl Grant {
         let mixed = aside > 0 && aside < self.schemas.len();
         let stem = self.pattern.split('%').next().unwrap_or_default();
         let names_one = self.schemas.iter().any(|name| name.eq_ignore_ascii_case(stem));
-        let family = aside == 0 && names_one && !self.user.eq_ignore_ascii_case(stem);
-        (mixed || family).then(|| {
+        let family = aside == 0 && names_one;
+        (!self.user.eq_ignore_ascii_case(stem) && (mixed || family)).then(|| {
             let some: Vec<&String> = self.schemas.iter().take(5).collect();
             json!({
                 "account": self.account, "pattern": self.pattern, "schemas": some, "number": self.count,
@@ -115,6 +115,7 @@ mod tests {
     fn families_of_schemas_that_are_meant_are_not_told() {
         for (user, pattern, schemas) in [
             ("shop", "shop%", "shop,shop_log"),
+            ("shop", "shop%", "shop,shop_test"),
             ("dev", "dev%", "dev,dev_a"),
             ("dev", "app%", "app_dev,app_test2"),
             ("bi", "shop%", "shop_a,shop_b"),

@@ -28,6 +28,7 @@ pub mod exposure;
 pub mod file_system;
 pub mod files;
 mod foreign;
+mod functions_declared;
 mod grant_patterns;
 pub mod health;
 pub mod innodb;

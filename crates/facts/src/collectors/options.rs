@@ -84,6 +84,11 @@ pub static COLLECTOR: Collector = Collector {
             "option files of the host's users with a password in them that every user of the host may read: file, mode, user (the account that they name); 20 at most",
         ),
         fact(
+            "server.options.clients_unverified",
+            "",
+            "lines in option files of clients that keep them from verifying the server's certificate: file, line; 20 at most",
+        ),
+        fact(
             "server.options.client_sockets",
             "",
             "sockets that option files of clients and of PHP name, that are not the server's and not there: file, socket; 20 at most",
@@ -187,6 +192,8 @@ fn files(
             .map(|file| file.path.as_str())
             .collect();
         readings.put("server.options.exposed_clients", from, Ok(client_files::exposed(source, &known)));
+        let all: Vec<String> = known.iter().map(|file| format!("{prefix}{file}")).collect();
+        readings.put("server.options.clients_unverified", from, Ok(client_files::unverified(source, &all)));
         let sockets = match (prefix.is_empty(), context.variable("socket")) {
             (true, Some(socket)) => {
                 let known: Vec<String> = known.iter().map(|file| (*file).to_owned()).collect();

@@ -41,13 +41,11 @@ const REPLICAS: [Wording; 3] = [
 ];
 
 /// Facts of all channels together.
-const OF_ALL: [&str; 7] = [
+const OF_ALL: [&str; 5] = [
     "server.replication.channels",
     "server.replication_unused",
     "server.gtid.own_ids",
     "server.replication_stopped",
-    "server.replication_wildcards",
-    "server.replication_patterns",
     "server.gtid.own",
 ];
 
@@ -61,7 +59,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
             for id in OF_ALL {
                 readings.put::<Value>(id, statement, Err(missing.clone()));
             }
-            return;
+            return replication_filters::put_missing(statement, &missing, readings);
         }
     };
     let own = own_transactions(context);
@@ -148,10 +146,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
         readings.put(&format!("server.replication.{channel}.filters"), statement, Ok(filters));
     }
     readings.put("server.replication_stopped", statement, Ok(stopped));
-    let matched = replication_filters::matched(sql, &patterns);
-    let wildcards = matched.as_ref().map(|matched| matched.wildcards.clone()).map_err(Clone::clone);
-    readings.put("server.replication_wildcards", statement, wildcards);
-    readings.put("server.replication_patterns", statement, matched.map(|matched| matched.several));
+    replication_filters::put(sql, statement, &patterns, readings);
 }
 
 /// Puts how many replicas read the binary log of this server, by the numbers that they give themselves: of several with one

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::collectors::counted::few_tables;
-use crate::source::Read;
+use crate::readings::Readings;
+use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, quoted};
 
 /// Entries of a list.
@@ -48,15 +49,38 @@ fn literal(pattern: &str) -> Option<String> {
 
 /// What patterns match here.
 #[derive(Debug, Default)]
-pub(super) struct Matched {
+struct Matched {
     /// Patterns with tables that they match by a `_` that is another character there: option, pattern, tables (20).
-    pub wildcards: Vec<Value>,
+    wildcards: Vec<Value>,
     /// Patterns of names with several tables: option, pattern, number, tables (5), mixed.
-    pub several: Vec<Value>,
+    several: Vec<Value>,
+}
+
+/// Puts what patterns match.
+pub(super) fn put(
+    sql: &mut ReadOnly<'_>,
+    from: &'static str,
+    patterns: &[(&'static str, String)],
+    readings: &Readings,
+) {
+    match matched(sql, patterns) {
+        Ok(found) => {
+            readings.put("server.replication_wildcards", from, Ok(found.wildcards));
+            readings.put("server.replication_patterns", from, Ok(found.several));
+        }
+        Err(missing) => put_missing(from, &missing, readings),
+    }
+}
+
+/// Puts why nothing is known.
+pub(super) fn put_missing(from: &str, missing: &Missing, readings: &Readings) {
+    for id in ["server.replication_wildcards", "server.replication_patterns"] {
+        readings.put::<Value>(id, from, Err(missing.clone()));
+    }
 }
 
 /// Looks up the tables that patterns match.
-pub(super) fn matched(sql: &mut ReadOnly<'_>, patterns: &[(&'static str, String)]) -> Read<Matched> {
+fn matched(sql: &mut ReadOnly<'_>, patterns: &[(&'static str, String)]) -> Read<Matched> {
     let mut found = Matched::default();
     if patterns.is_empty() {
         return Ok(found);

@@ -51,6 +51,11 @@ pub static COLLECTOR: Collector = Collector {
         fact("server.triggers.lax", "", "triggers that were made without a strict sql_mode; 20 at most"),
         fact("server.routines.lax", "", "stored routines, likewise"),
         fact(
+            "server.routines.declared_wrongly",
+            "",
+            "functions that are declared DETERMINISTIC and call what gives another result each time: function, calls; 20 at most",
+        ),
+        fact(
             "server.definers.powerful",
             "",
             "accounts beside root with SUPER or CREATE USER that are the DEFINER of stored objects: account, routines, triggers, events; 20 at most",
@@ -130,6 +135,7 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         sql.rows(ADMINISTRATORS).unwrap_or_default().into_iter().flatten().flatten().collect();
     let few = if sql.has_dictionary() { Ok(()) } else { few_tables(sql) };
     let triggers = few.and_then(|()| read(sql, TRIGGERS, "TRIGGER"));
+    super::functions_declared::put(sql, &routines, readings);
     super::definers::put(sql, &administrators, &routines, &triggers, readings);
     let any = routines.as_ref().map_err(Clone::clone).map(|routines| {
         let found = routines.iter().filter(|code| code.runs_as_one_of(&administrators) && code.prepares());

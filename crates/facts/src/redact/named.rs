@@ -3,7 +3,7 @@
 use crate::collector::{FactInfo, fact};
 
 /// Facts whose text is or holds a name that users chose.
-pub(super) const NAMED: [FactInfo; 193] = [
+pub(super) const NAMED: [FactInfo; 194] = [
     fact("host.name", "", ""),
     fact("host.boot_id", "", ""),
     fact("host.swap.devices", "", ""),
@@ -144,6 +144,7 @@ pub(super) const NAMED: [FactInfo; 193] = [
     fact("server.options.exposed", "", ""),
     fact("server.options.exposed_clients", "", ""),
     fact("server.options.client_sockets", "", ""),
+    fact("server.options.clients_unverified", "", ""),
     fact("server.replication.CHANNEL.worker_error", "", ""),
     fact("server.views.invalid", "", ""),
     fact("server.views.of_accounts", "", ""),
