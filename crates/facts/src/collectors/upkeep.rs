@@ -217,12 +217,7 @@ fn run(context: &Context, readings: &Readings) {
     let folders: Vec<String> = jobs.iter().filter(|job| job.makes_backups()).flat_map(folders).collect();
     let all = kept::all(source, &folders, datadir.as_deref().ok());
     of_files(source, &all, &jobs, readings);
-    of_failures(source, &jobs, &folders, &all, readings);
-    readings.put(
-        "server.upkeep.rebuilders",
-        "cron and systemd",
-        Ok(rebuilders::frequent(source, &jobs, &target)),
-    );
+    failures::put(source, (&jobs, &target), &folders, &all, readings);
     let place = mode.and_then(|mode| Ok(kept::place(newest(&all)?, &places.datadir, mode.device)));
     readings.put("server.upkeep.backup_place", "folders of backups", place);
 }
@@ -272,7 +267,7 @@ fn of_jobs<'a>(
 
 /// Facts that files of backups tell.
 fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
-    let now_s = now_s();
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let from = "folders of backups";
     let newest = newest(all);
     let age = newest.clone().map(|kept| now_s.saturating_sub(kept.written_s));
@@ -289,22 +284,6 @@ fn of_files(source: &Source, all: &[Kept], jobs: &[Job], readings: &Readings) {
     readings.put("server.upkeep.backups_tiny", from, Ok(kept::tiny(all)));
     readings.put("server.upkeep.backups_incomplete", from, Ok(kept::incomplete(source, all, now_s)));
     readings.put("server.upkeep.backups_exposed", from, Ok(kept::exposed(source, all)));
-}
-
-/// Facts that tell of backups which fail, and of copies that a web server shows.
-fn of_failures(source: &Source, jobs: &[Job], folders: &[String], all: &[Kept], readings: &Readings) {
-    let now_s = now_s();
-    let put = |id: &str, list: Vec<Value>| {
-        readings.put(&format!("server.upkeep.{id}"), "logs and folders of backups", Ok(list));
-    };
-    put("backup_errors", failures::logs(source, jobs, folders, all, now_s));
-    put("units_failed", failures::units(source, jobs));
-    put("never_wrote", failures::never_wrote(source, jobs, all, now_s));
-    put("configs_shown", web_copies::all(source));
-}
-
-fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
 fn newest(all: &[Kept]) -> Read<&Kept> {
