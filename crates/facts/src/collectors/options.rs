@@ -104,7 +104,11 @@ pub static COLLECTOR: Collector = Collector {
             "innodb_buffer_pool_size of the next start: as mysqld-auto.cnf, the command line or the last line of these files sets it",
         ),
         fact("server.options.command_line", "", "options of the command line: name and value"),
-        fact("server.options.persisted", "", "settings in mysqld-auto.cnf: name and value"),
+        fact(
+            "server.options.persisted",
+            "",
+            "settings in mysqld-auto.cnf: name, value, by (who set it and when)",
+        ),
     ],
     run: Run::Host(run),
 };
@@ -312,11 +316,23 @@ fn values(node: &Value, found: &mut Vec<Value>) {
             Some(value) => {
                 let name = normal(name);
                 let value = (!secrets::is_secret_variable(&name)).then_some(value);
-                found.push(json!({"name": name, "value": value}));
+                let mut entry = json!({"name": name, "value": value});
+                if let Some(by) = inner.get("Metadata").and_then(by) {
+                    entry["by"] = by.into();
+                }
+                found.push(entry);
             }
             None => values(inner, found),
         }
     }
+}
+
+/// Who persisted a setting, and when: the file has the time in microseconds.
+fn by(metadata: &Value) -> Option<String> {
+    let text = |key: &str| metadata.get(key)?.as_str();
+    let seconds = metadata.get("Timestamp")?.as_i64()? / 1_000_000;
+    let day = time::OffsetDateTime::from_unix_timestamp(seconds).ok()?.date();
+    Some(format!("{}@{} on {day}", text("User")?, text("Host").unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -333,6 +349,14 @@ mod tests {
             values(&serde_json::from_str(text).unwrap(), &mut found);
             assert_eq!(found, [json!({"name": "max_connections", "value": "7"})]);
         }
+    }
+
+    #[test]
+    fn who_persisted_a_setting_is_told_with_the_day() {
+        let text = r#"{"mysql_dynamic_variables":{"a":{"Value":"7","Metadata":{"Timestamp":1700000000000000,"User":"root","Host":"localhost"}}}}"#;
+        let mut found = Vec::new();
+        values(&serde_json::from_str(text).unwrap(), &mut found);
+        assert_eq!(found[0]["by"], "root@localhost on 2023-11-14");
     }
 
     #[test]

@@ -246,12 +246,7 @@ fn run(context: &Context, readings: &Readings) {
     let all = kept::all(source, &folders, datadir.as_deref().ok());
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     of_files(source, &all, &jobs, now_s, readings);
-    of_failures(source, &jobs, &folders, &all.files, now_s, readings);
-    readings.put(
-        "server.upkeep.rebuilders",
-        "cron and systemd",
-        Ok(rebuilders::frequent(source, &jobs, &target)),
-    );
+    failures::put(source, (&jobs, &target), &folders, &all.files, readings);
     let place = mode.and_then(|mode| Ok(kept::place(all.newest(now_s)?, &places.datadir, mode.device)));
     readings.put("server.upkeep.backup_place", "folders of backups", place);
 }
@@ -329,24 +324,6 @@ fn of_files(source: &Source, found: &Found, jobs: &[Job], now_s: u64, readings: 
         found.listed(kept::incomplete(source, all, now_s)),
     );
     readings.put("server.upkeep.backups_exposed", from, found.listed(exposed::exposed(source, all)));
-}
-
-/// Facts that tell of backups which fail, and of copies that a web server shows.
-fn of_failures(
-    source: &Source,
-    jobs: &[Job],
-    folders: &[String],
-    all: &[kept::Kept],
-    now_s: u64,
-    readings: &Readings,
-) {
-    let put = |id: &str, list: Vec<Value>| {
-        readings.put(&format!("server.upkeep.{id}"), "logs and folders of backups", Ok(list));
-    };
-    put("backup_errors", failures::logs(source, jobs, folders, all, now_s));
-    put("units_failed", failures::units(source, jobs));
-    put("never_wrote", failures::never_wrote(source, jobs, all, now_s));
-    put("configs_shown", web_copies::all(source));
 }
 
 /// Folder of the binary logs, and the beginning of their names.

@@ -232,13 +232,34 @@ impl Reader<'_> {
             _ => return Err(NotRead::Unseen(format!("{path}: not a regular file"))),
         }
         if stat.mode & libc::S_IWOTH != 0 {
+            let names = self.names(&reached);
+            let not_in_force = if names.is_empty() {
+                String::new()
+            } else {
+                format!("; not in force: {}", names.join(", "))
+            };
             return Err(NotRead::Ignored(format!(
-                "{path}: the server ignores a file that everybody may write; chmod o-w {path}"
+                "{path}: the server ignores a file that everybody may write; chmod o-w {path}{not_in_force}"
             )));
         }
         let text = self.source.text_within(&reached, LARGEST_FILE).map_err(NotRead::of)?;
         self.bytes += text.len();
         Ok(text)
+    }
+
+    /// Names of the options of the server's groups in a file that the server ignores.
+    fn names(&self, reached: &str) -> Vec<String> {
+        let text = self.source.text_within(reached, LARGEST_FILE).unwrap_or_default();
+        let mut is_read = false;
+        let mut found = Vec::new();
+        for line in text.split('\n') {
+            match Line::of(line) {
+                Line::Group(name) => is_read = self.is_read(&name),
+                Line::Option(name, _) if is_read && found.len() < MOST_NAMES => found.push(normal(&name)),
+                _ => {}
+            }
+        }
+        found
     }
 
     /// Files of a folder that end in `.cnf`, sorted.

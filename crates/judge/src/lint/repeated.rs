@@ -59,7 +59,7 @@ impl Linter<'_> {
             let others: Vec<String> = before.iter().map(|known| known.written.place.text()).collect();
             let others = others.join(", ");
             let problem = problem.remedy(match last.written.place {
-                Place::Persisted => format!(
+                Place::Persisted(_) => format!(
                     "{winner} is in force: keep it and remove {others}, or RESET PERSIST {name} and restart, and the option file's value is in force"
                 ),
                 _ => format!("Keep one line: {winner} is in force; write the value that is meant there, and remove {others}"),
@@ -88,7 +88,8 @@ impl Linter<'_> {
                 continue;
             }
             // That the server passes its persisted settings over is the claim persisted-ignored.
-            if known.written.place == Place::Persisted && self.is_off("persisted_globals_load") {
+            let is_persisted = matches!(known.written.place, Place::Persisted(_));
+            if is_persisted && self.is_off("persisted_globals_load") {
                 continue;
             }
             let Presence::Has { on: Some(on), .. } = self.knobs.presence(&known.name, self.target) else {

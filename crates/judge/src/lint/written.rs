@@ -12,8 +12,8 @@ use serde_json::Value;
 pub enum Place {
     /// A line of a file: its path, number and group.
     File(String, u64, String),
-    /// mysqld-auto.cnf.
-    Persisted,
+    /// mysqld-auto.cnf, with who set it there and when, where the file tells.
+    Persisted(Option<String>),
     /// The command line, with the file of the systemd unit that has the option, where one does.
     CommandLine(Option<String>),
 }
@@ -23,7 +23,7 @@ impl Place {
     pub fn fact(&self) -> &'static str {
         match self {
             Self::File(..) => "server.options.set",
-            Self::Persisted => "server.options.persisted",
+            Self::Persisted(_) => "server.options.persisted",
             Self::CommandLine(_) => "server.options.command_line",
         }
     }
@@ -32,7 +32,8 @@ impl Place {
     pub fn text(&self) -> String {
         match self {
             Self::File(file, line, _) => format!("{file}:{line}"),
-            Self::Persisted => "mysqld-auto.cnf".to_owned(),
+            Self::Persisted(None) => "mysqld-auto.cnf".to_owned(),
+            Self::Persisted(Some(by)) => format!("mysqld-auto.cnf, by {by}"),
             Self::CommandLine(None) => "command line".to_owned(),
             Self::CommandLine(Some(file)) => format!("command line, by {file}"),
         }
@@ -93,12 +94,12 @@ pub fn written(facts: &FactSet) -> Vec<Written> {
         let line = value.get("line").and_then(Value::as_u64).unwrap_or(0);
         Place::File(text(value, "file").unwrap_or_default(), line, text(value, "group").unwrap_or_default())
     });
-    found.extend(of("server.options.persisted", &|_| Place::Persisted));
+    found.extend(of("server.options.persisted", &|value| Place::Persisted(text(value, "by"))));
     if facts.value("server.options.persisted").is_none() {
         // The server lists the names when mydyno may not read the file.
         let names = list(facts, "server.persisted_variables").iter().filter_map(Value::as_str);
         found.extend(names.map(|name| Written {
-            place: Place::Persisted,
+            place: Place::Persisted(None),
             name: name.to_owned(),
             value: None,
             secret: true,

@@ -1,12 +1,17 @@
 //! Backups that fail: the ends of their logs, units of systemd, and folders that stayed empty.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde_json::{Value, json};
 
 use super::dumps::MAKERS;
 use super::jobs::Job;
 use super::kept::{Kept, USUAL};
 use super::others::CARRIERS;
+use super::target::Target;
+use super::{rebuilders, web_copies};
 use crate::bounds::shortened;
+use crate::readings::Readings;
 use crate::source::Source;
 
 /// Entries of a list.
@@ -24,9 +29,29 @@ const OLDEST_S: u64 = 90 * 86_400;
 
 const DAY_S: u64 = 86_400;
 
+/// Puts what tells of backups that fail, of jobs that rebuild tables, and of copies that a web server shows.
+pub fn put(
+    source: &Source,
+    (jobs, target): (&[Job], &Target),
+    folders: &[String],
+    all: &[Kept],
+    readings: &Readings,
+) {
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    for (id, list) in [
+        ("backup_errors", logs(source, jobs, folders, all, now_s)),
+        ("units_failed", units(source, jobs)),
+        ("never_wrote", never_wrote(source, jobs, all, now_s)),
+        ("rebuilders", rebuilders::frequent(source, jobs, target)),
+        ("configs_shown", web_copies::all(source)),
+    ] {
+        readings.put(&format!("server.upkeep.{id}"), "jobs, logs and folders of backups", Ok(list));
+    }
+}
+
 /// Logs of backups that end with an error and not with a success: file, line, age_s. `named` are folders that jobs name, `all` the
 /// backups that are there, the newest last: one that was written later shows that the log is no longer in use.
-pub fn logs(source: &Source, jobs: &[Job], named: &[String], all: &[Kept], now_s: u64) -> Vec<Value> {
+fn logs(source: &Source, jobs: &[Job], named: &[String], all: &[Kept], now_s: u64) -> Vec<Value> {
     let mut found = Vec::new();
     let newest_s = all.last().map_or(0, |kept| kept.written_s);
     for path in paths(source, jobs, named, all).into_iter().take(MOST_LOGS) {
@@ -129,7 +154,7 @@ fn targets(words: &[String]) -> Vec<String> {
 }
 
 /// Units of backup jobs whose last run failed, by the system's log: unit, result.
-pub fn units(source: &Source, jobs: &[Job]) -> Vec<Value> {
+fn units(source: &Source, jobs: &[Job]) -> Vec<Value> {
     const MOST: u64 = 1 << 20;
     let mut units: Vec<&str> = jobs
         .iter()
@@ -159,7 +184,7 @@ fn failed(text: &str, unit: &str) -> Option<Value> {
 }
 
 /// Jobs that are older than two days and the folder of whose backups is empty: file, folder.
-pub fn never_wrote(source: &Source, jobs: &[Job], all: &[Kept], now_s: u64) -> Vec<Value> {
+fn never_wrote(source: &Source, jobs: &[Job], all: &[Kept], now_s: u64) -> Vec<Value> {
     if !all.is_empty() || jobs.iter().any(|job| job.calls(&CARRIERS).next().is_some()) {
         return vec![];
     }
