@@ -63,8 +63,7 @@ pub(super) fn read(context: &Context, sql: &mut ReadOnly<'_>, readings: &Reading
         }
     };
     let own = own_transactions(context);
-    let number = own.as_ref().map_or(0, |(number, _)| *number);
-    let unused = replication_unused::take(&mut table, number, context.variable("server_uuid").is_none());
+    let unused = replication_unused::take(&mut table, own.as_ref().map_or(0, |own| own.0), context);
     readings.put("server.replication_unused", statement, Ok(unused));
     readings.put("server.replication.channels", statement, Ok(table.rows.len()));
     let own = match table.rows.is_empty() {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::bounds::shortened;
+use crate::context::Context;
 use crate::sql::Table;
 
 /// Longest text of an error that is kept, in bytes.
@@ -11,10 +12,18 @@ const LONGEST_ERROR: usize = 200;
 /// Transactions of its own from which on a MySQL server is written by programs, not by an administrator alone. MariaDB tells domains.
 const WRITTEN: u64 = 100;
 
-/// Takes the channels out of the status that have never received anything and stand still, or look for their source in vain while
-/// the server is written itself: channel, io, error. `own` is what the server's global ids tell of its own transactions.
-pub(super) fn take(table: &mut Table, own: u64, is_mariadb: bool) -> Vec<Value> {
-    let is_written = own >= if is_mariadb { 1 } else { WRITTEN };
+/// Takes the channels of a server that takes writes out of the status that have never received anything and stand still, or look
+/// for their source in vain while the server is written itself: channel, io, error. `own` is what the server's global ids tell of its own transactions.
+pub(super) fn take(table: &mut Table, own: u64, context: &Context) -> Vec<Value> {
+    // Who sets read_only means the server to be a replica.
+    if !context.variable("read_only").is_some_and(|value| ["OFF", "0"].contains(&value)) {
+        return Vec::new();
+    }
+    out(table, own >= if context.variable("server_uuid").is_none() { 1 } else { WRITTEN })
+}
+
+/// The same, where it is known whether the server is written itself.
+fn out(table: &mut Table, is_written: bool) -> Vec<Value> {
     let mut unused = Vec::new();
     let mut kept = Vec::new();
     for row in 0..table.rows.len() {
@@ -43,7 +52,8 @@ fn told(table: &Table, row: usize, is_written: bool) -> Option<Value> {
     };
     let io = text(&["Replica_IO_Running", "Slave_IO_Running"]);
     let stands = io == "No" && text(&["Replica_SQL_Running", "Slave_SQL_Running"]) == "No";
-    let seeks = io == "Connecting" && is_written;
+    // MySQL gives up after SOURCE_RETRY_COUNT attempts, while the applier goes on.
+    let seeks = io != "Yes" && is_written;
     if !never || !stands && !seeks {
         return None;
     }
@@ -80,9 +90,10 @@ mod tests {
             "Replica_IO_Running",
             "Replica_SQL_Running",
         ];
-        let rows: [&[&str]; 4] = [
+        let rows: [&[&str]; 5] = [
             &["old", "", "", "No", "No"],
             &["seeks", "", "", "Connecting", "Yes"],
+            &["gave_up", "", "", "No", "Yes"],
             &["was", "117b20b6", "", "No", "No"],
             &["", "117b20b6", "117b20b6:1-5", "Yes", "Yes"],
         ];
@@ -90,9 +101,9 @@ mod tests {
         let told = |unused: Vec<Value>| {
             unused.iter().map(|entry| entry["channel"].as_str().unwrap().to_owned()).collect::<Vec<String>>()
         };
-        assert_eq!(told(take(&mut all, 99, false)), ["old"]);
-        assert_eq!(all.rows.len(), 3);
-        assert_eq!(told(take(&mut all, 100, false)), ["seeks"]);
+        assert_eq!(told(out(&mut all, false)), ["old"]);
+        assert_eq!(all.rows.len(), 4);
+        assert_eq!(told(out(&mut all, true)), ["seeks", "gave_up"]);
         assert_eq!(all.rows.len(), 2);
     }
 
@@ -111,7 +122,7 @@ mod tests {
             &["seeks", "0", "relay-bin-seeks.000001", "Connecting", "Yes"],
         ];
         let mut all = table(&names, &rows);
-        assert_eq!(take(&mut all, 1, true).len(), 2);
+        assert_eq!(out(&mut all, true).len(), 2);
         assert_eq!(all.rows.len(), 1);
     }
 }
