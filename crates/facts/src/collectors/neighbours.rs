@@ -94,7 +94,7 @@ fn may_take(source: &Source, pid: u32, name: &str) -> Option<u64> {
     let words: Vec<&str> = text.split('\0').collect();
     if name == "java" {
         // The last one counts.
-        return words.iter().rev().find_map(|word| word.strip_prefix("-Xmx")).and_then(size);
+        return words.iter().rev().find_map(|word| word.strip_prefix("-Xmx")).and_then(whole_bytes);
     }
     let place = words.iter().position(|word| word.starts_with("-m"))?;
     let megabytes = words[place].strip_prefix("-m").filter(|value| !value.is_empty());

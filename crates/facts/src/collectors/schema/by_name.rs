@@ -287,8 +287,7 @@ mod tests {
             let on_update = column_type.ends_with(" on update");
             let mut found = ByName::default();
             let zero_date = name == "never";
-            let column =
-                Column { data_type, on_update, zero_date, ..Column::of(name, column_type, None) };
+            let column = Column { data_type, on_update, zero_date, ..Column::of(name, column_type, None) };
             found.column("shop.t", &column);
             let listed: Vec<&str> =
                 found.take().filter(|(_, list)| !list.is_empty()).map(|(id, _)| id).collect();

@@ -26,8 +26,8 @@ use std::time::{Duration, Instant};
 use self::census::Census;
 use self::files::Files;
 use self::indexes::INDEX_USAGE;
-use self::rows::{COUNTED, OURS, text, whole};
-use self::statistics::{Names, behind, by_files, names, recomputes, sizes, totals};
+use self::rows::{COUNTED, text};
+use self::statistics::{Names, behind, by_files, engines, names, recomputes, sizes, totals};
 use self::unkeyed::primary_keys;
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::context::{Context, Depth};
@@ -485,17 +485,4 @@ fn numbers(sql: &mut ReadOnly<'_>) -> BTreeMap<(String, String), f64> {
         Some(((schema.to_owned(), table.to_owned()), text(row, 1).parse::<f64>().ok()?))
     };
     rows.iter().filter_map(number).collect()
-}
-
-/// Tables of users by engine; none where the server refuses or takes too long.
-fn engines(sql: &mut ReadOnly<'_>) -> Option<BTreeMap<String, u64>> {
-    let statement = format!(
-        "SELECT ENGINE, COUNT(*) FROM information_schema.TABLES WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') AND TABLE_SCHEMA NOT IN {OURS} GROUP BY ENGINE"
-    );
-    let rows = sql.rows(&statement).ok()?;
-    // A table that cannot be opened has no engine.
-    rows.iter()
-        .filter(|row| !text(row, 0).is_empty())
-        .map(|row| Some((text(row, 0).to_owned(), whole(row, 1).ok()?)))
-        .collect()
 }
