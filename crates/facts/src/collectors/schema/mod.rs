@@ -381,10 +381,7 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put("schema.beyond_statistics", "the sizes of files", files::beyond(sql, &of_files));
     // Where all were read, their engines are known.
     let engines = if many || read.looked_at as u64 >= count { None } else { engines(sql) };
-    let differing = match many {
-        true => Err(Missing::Error(format!("not asked for, because there are {count} tables"))),
-        false => read.default_differs(sql),
-    };
+    let differing = if many { Err(too_many(count)) } else { read.default_differs(sql) };
     readings.put("schema.default_differs", "information_schema.SCHEMATA, TABLES", differing);
     readings.put("schema.option_tables", "mysql.innodb_table_stats", read.options(sql));
     readings.put("schema.rows_beyond_packet", "mysql.innodb_table_stats", shapes::beyond_packet(sql));
@@ -449,6 +446,10 @@ fn first_of_many(
     known.extend(again);
     chosen.retain(|table| !known.contains(table));
     census
+}
+
+fn too_many(tables: u64) -> Missing {
+    Missing::Error(format!("not asked for, because there are {tables} tables"))
 }
 
 /// Tables and views without a file of InnoDB, as far as the files of the data directory are seen.

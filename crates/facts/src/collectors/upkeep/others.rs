@@ -1,5 +1,7 @@
 //! Jobs that read or remove the server's files beside it: copies of the data directory, binary logs that are deleted, scanners.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::dumps::{MAKERS, WHOLE};
@@ -215,8 +217,12 @@ pub fn copies_away(jobs: &[Job], running: &[String]) -> bool {
         let is_local = command.call(&LOCAL).is_some();
         !is_local || words.iter().any(|word| word.contains(':') || word.contains("$"))
     };
+    // A script that only carries is called by the job of one that makes the backup.
+    let of_backups: BTreeSet<&str> =
+        jobs.iter().filter(|job| job.makes_backups()).map(|job| job.job.as_str()).collect();
+    let is_of_backups = |job: &&Job| of_backups.contains(job.job.as_str());
     running.iter().any(|name| AGENTS.contains(&name.as_str()))
-        || jobs.iter().any(|job| job.makes_backups() && job.calls(&CARRIERS).any(carries))
+        || jobs.iter().any(|job| is_of_backups(&job) && job.calls(&CARRIERS).any(carries))
 }
 
 /// Whether a job makes a backup of all files, which holds stored objects and all schemas.
@@ -313,6 +319,10 @@ mod tests {
         }
         assert!(copies_away(&jobs("rsync -a /backup host:/x"), &[]));
         assert!(!copies_away(&jobs("rsync -a /backup /x"), &[]));
+        let [mut dump] = jobs("mysqldump shop > /srv/x.sql");
+        let [mut carry] = jobs("rsync -a /srv/x.sql host:/x");
+        (dump.path, carry.path) = ("/dump.sh".into(), "/carry.sh".into());
+        assert!(copies_away(&[dump, carry], &[]), "both are called by one job");
         assert!(
             copies_away(&[], &["bareos-fd".to_owned()]) && !copies_away(&jobs("ls"), &["init".to_owned()])
         );
