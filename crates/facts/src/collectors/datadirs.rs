@@ -137,7 +137,7 @@ fn names_folder(text: &str, folder: &str) -> bool {
     lines.flat_map(|line| line.match_indices(folder).map(move |(at, _)| &line[at + folder.len()..])).any(ends)
 }
 
-/// What is told of a copy.
+/// The entry of a copy.
 fn told(source: &Source, folder: &str, now_s: u64) -> Option<Value> {
     let at = source.stat(folder).ok()?;
     let place = Place { source, view: "" };

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::stored_code::Code;
 use crate::readings::Readings;
 use crate::source::Read;
 use crate::sql::{ReadOnly, Row};
@@ -19,19 +18,16 @@ const EVENTS: &str =
 /// Entries of a list.
 const LISTED: usize = 20;
 
-/// Puts the administrators beside root that are definers. Kinds that cannot be read count as none.
+/// Puts the administrators beside root that are definers, by the definer of each routine and each trigger.
 pub(super) fn put(
     sql: &mut ReadOnly<'_>,
     administrators: &[String],
-    routines: &Read<Vec<Code>>,
-    triggers: &Read<Vec<Code>>,
+    routines: Read<Vec<String>>,
+    triggers: &[String],
     readings: &Readings,
 ) {
     let events = sql.rows(EVENTS).unwrap_or_default();
-    let of =
-        |code: &Read<Vec<Code>>| code.iter().flatten().map(|code| code.definer.clone()).collect::<Vec<_>>();
-    let found = routines.as_ref().map_err(Clone::clone);
-    let found = found.map(|_| counted(administrators, &of(routines), &of(triggers), &events));
+    let found = routines.map(|routines| counted(administrators, &routines, triggers, &events));
     readings.put(ID, FROM, found);
 }
 

@@ -137,7 +137,7 @@ fn logs_on(context: &Context) -> Vec<&str> {
     on.filter_map(|(_, file)| context.variable(file)).collect()
 }
 
-/// What a process holds open: the path below /proc and the file's.
+/// Files that a process holds open: the path below /proc and the file's.
 fn open_files(source: &Source, folder: &str) -> Read<Vec<(String, String)>> {
     let numbers = source.list(folder)?.into_iter().take(MOST_OPEN).map(|number| format!("{folder}/{number}"));
     Ok(numbers.filter_map(|path| Some((path.clone(), source.link(&path).ok()?))).collect())

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::stored_code::Code;
 use crate::readings::Readings;
 use crate::source::Read;
 use crate::sql::{ReadOnly, quoted};
@@ -13,12 +12,22 @@ const LISTED: usize = 20;
 /// Functions with other results on each call, or on each server. NOW() and the like are written to the binary log with their time.
 const CHANGING: [&str; 6] = ["UUID", "UUID_SHORT", "RAND", "SYSDATE", "CONNECTION_ID", "GET_LOCK"];
 
+/// A routine, with the words of its text.
+pub(super) struct Routine<'a> {
+    /// Its schema.
+    pub schema: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its words, signs by themselves and texts as `'`.
+    pub words: &'a [String],
+}
+
 /// Puts them. Whether a routine is a function and how it is declared is asked for only where it calls one of these.
-pub(super) fn put(sql: &mut ReadOnly<'_>, routines: &Read<Vec<Code>>, readings: &Readings) {
-    let found = routines.as_ref().map_err(Clone::clone).and_then(|all| {
+pub(super) fn put(sql: &mut ReadOnly<'_>, routines: Read<Vec<Routine<'_>>>, readings: &Readings) {
+    let found = routines.and_then(|all| {
         let mut found: Vec<Value> = Vec::new();
-        for (code, calls) in all.iter().filter_map(|code| Some((code, calls(&code.words)?))).take(LISTED) {
-            let (Some(schema), Some(name)) = (quoted(&code.schema), quoted(&code.name)) else { continue };
+        for (code, calls) in all.iter().filter_map(|code| Some((code, calls(code.words)?))).take(LISTED) {
+            let (Some(schema), Some(name)) = (quoted(code.schema), quoted(code.name)) else { continue };
             let statement = format!(
                 "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = {schema} AND ROUTINE_NAME = {name} AND ROUTINE_TYPE = 'FUNCTION' AND IS_DETERMINISTIC = 'YES'"
             );
@@ -41,13 +50,13 @@ fn calls(words: &[String]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collectors::stored_code::words;
 
     #[test]
     fn calls_with_changing_results_are_found_and_their_names_elsewhere_are_not() {
-        assert_eq!(calls(&words("RETURN SHA1(uuid())")), Some("UUID"));
-        assert_eq!(calls(&words("RETURN FLOOR(RAND() * 10)")), Some("RAND"));
-        assert_eq!(calls(&words("RETURN 'uuid()' -- rand()\n")), None);
-        assert_eq!(calls(&words("SELECT uuid INTO x FROM t; RETURN x")), None);
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        assert_eq!(calls(&words("RETURN SHA1 ( uuid ( ) )")), Some("UUID"));
+        assert_eq!(calls(&words("RETURN FLOOR ( RAND ( ) * 10 )")), Some("RAND"));
+        assert_eq!(calls(&words("RETURN ' ( )")), None);
+        assert_eq!(calls(&words("SELECT uuid INTO x FROM t ; RETURN x")), None);
     }
 }

@@ -59,7 +59,7 @@ impl Grant {
         })
     }
 
-    /// What is said of a grant by %: it reaches schemas in use and others beside them, or the schema that its text without the % names
+    /// The entry of a grant by %, where there is something to say: it reaches schemas in use and others beside them, or the schema that its text without the % names
     /// and further ones. A user of that very name owns the family.
     fn by_percent(&self) -> Option<Value> {
         let aside = self.schemas.iter().filter(|name| is_aside(name)).count();

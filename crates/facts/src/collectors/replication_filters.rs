@@ -47,7 +47,7 @@ fn literal(pattern: &str) -> Option<String> {
     Some(out)
 }
 
-/// What patterns match here.
+/// Tables that patterns match here.
 #[derive(Debug, Default)]
 struct Matched {
     /// Patterns with tables that they match by a `_` that is another character there: option, pattern, tables (20).

@@ -10,6 +10,7 @@ use crate::collectors::counted::few_tables;
 use crate::collectors::routine_calls::without_routine;
 use crate::collectors::trigger_code::{alike, counting};
 use crate::collectors::triggers::TRIGGERS;
+use crate::collectors::{definers, functions_declared};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Read;
@@ -135,8 +136,7 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         sql.rows(ADMINISTRATORS).unwrap_or_default().into_iter().flatten().flatten().collect();
     let few = if sql.has_dictionary() { Ok(()) } else { few_tables(sql) };
     let triggers = few.and_then(|()| read(sql, TRIGGERS, "TRIGGER"));
-    super::functions_declared::put(sql, &routines, readings);
-    super::definers::put(sql, &administrators, &routines, &triggers, readings);
+    told_elsewhere(sql, &administrators, &routines, &triggers, readings);
     let any = routines.as_ref().map_err(Clone::clone).map(|routines| {
         let found = routines.iter().filter(|code| code.runs_as_one_of(&administrators) && code.prepares());
         found
@@ -177,6 +177,28 @@ fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     }
     let found = of_init_connect(sql, &mut there);
     readings.put("server.init_connect.without_table", "the text of init_connect", found);
+}
+
+/// Puts the facts that other files work out from the routines and triggers.
+fn told_elsewhere(
+    sql: &mut ReadOnly<'_>,
+    administrators: &[String],
+    routines: &Read<Vec<Code>>,
+    triggers: &Read<Vec<Code>>,
+    readings: &Readings,
+) {
+    let routines = routines.as_deref().map_err(Clone::clone);
+    let with_words = routines.clone().map(|all| {
+        let one = |code| {
+            let Code { schema, name, words, .. }: &Code = code;
+            functions_declared::Routine { schema, name, words }
+        };
+        all.iter().map(one).collect()
+    });
+    functions_declared::put(sql, with_words, readings);
+    let definers = |all: &[Code]| all.iter().map(|code| code.definer.clone()).collect::<Vec<String>>();
+    let of_triggers = triggers.as_deref().map(definers).unwrap_or_default();
+    definers::put(sql, administrators, routines.map(definers), &of_triggers, readings);
 }
 
 /// Tables of init_connect that are not there. Those without a schema are another one for each session.
