@@ -76,7 +76,7 @@ impl Frames {
     }
 }
 
-/// What a frame takes, in values.
+/// Memory of a frame, in values.
 fn weight(frame: &Sample) -> usize {
     FRAME + frame.values.len() + TEXT * frame.texts.len()
 }
