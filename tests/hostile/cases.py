@@ -2,6 +2,7 @@
 import collections, json, os, re, shutil, struct
 
 from damage import load_schema, sample, dumps, hdr, hostile_value, mutate_json, mutate_bytes, zstd_raw, zstd_bomb, odd_file, ROOT
+from growth import KINDS
 
 Case = collections.namedtuple("Case", "kind name argv certain env")
 
@@ -16,12 +17,16 @@ def write(path, data):
         f.write(data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass"))
 
 
-def record_case(folder, clean, rng, n):
-    """A damaged copy of a real record."""
+def undamaged_copy(clean, folder):
     shutil.copytree(clean, folder)
     for name in ("report.html", "report.md", "summary.json"):
         if os.path.exists(os.path.join(folder, name)):
             os.remove(os.path.join(folder, name))
+
+
+def record_case(folder, clean, rng, n):
+    """A damaged copy of a real record."""
+    undamaged_copy(clean, folder)
     p = lambda name: os.path.join(folder, name)
     certain, how = False, ""
     roll = n % 12
@@ -151,6 +156,14 @@ def record_case(folder, clean, rng, n):
     if rng.random() < 0.15:
         argv.insert(rng.choice([1, 2]), clean)
     return Case("record", how, argv, certain, {})
+
+
+def growth_case(folder, clean, rng, n):
+    """A copy of a real record with one file that expands to much."""
+    kind = KINDS[n % len(KINDS)]
+    undamaged_copy(clean, folder)
+    kind(folder)
+    return Case("growth", kind.__name__, ["report", folder] + rng.choice([[], ["--json"], ["--html"], ["--markdown"]]), False, {})
 
 
 def fact_names():

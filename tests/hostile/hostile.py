@@ -12,7 +12,7 @@ Prints a line for each failed case and one at the end: files, largest memory, lo
 """
 import argparse, collections, json, os, random, re, resource, shutil, signal, socket, subprocess, sys, tempfile, time
 
-from cases import Case, record_case, fact_names, bundle_case, option_case, toml_case, design_case, state_case
+from cases import Case, record_case, growth_case, fact_names, bundle_case, option_case, toml_case, design_case, state_case
 from damage import ROOT
 
 subprocess._USE_VFORK = False  # a child of vfork begins with the peak memory of its parent
@@ -123,7 +123,7 @@ def main():
         "mix": sorted(os.path.join(ROOT, "workloads", f) for f in os.listdir(os.path.join(ROOT, "workloads")) if f.endswith(".toml")),
     }
     names = fact_names()
-    order = ["record"] * 5 + ["bundle", "bundle", "options", "options", "claim", "claim", "experiment", "experiment", "mix", "mix", "design", "state"]
+    order = ["record"] * 5 + ["bundle", "bundle", "options", "options", "claim", "claim", "experiment", "experiment", "mix", "mix", "design", "state", "growth"]
     launcher = Launcher()
     top = tempfile.mkdtemp(prefix="mydyno-hostile-")
     failed, done, most, longest = 0, 0, (0, ""), (0, "")
@@ -143,6 +143,8 @@ def main():
             os.mkdir(place)
             if kind == "record":
                 case = record_case(os.path.join(place, "run"), clean, rng, n)
+            elif kind == "growth":
+                case = growth_case(os.path.join(place, "run"), clean, rng, n)
             elif kind == "bundle":
                 case = bundle_case(os.path.join(place, "b.json"), names, rng, n)
             elif kind == "options":

@@ -53,6 +53,15 @@ impl Header {
     }
 }
 
+/// Most values of a document. Each takes up to 150 bytes while it is read, and two bytes of text are enough for one; the largest
+/// documents that mydyno writes have a tenth of them.
+const MOST_SEPARATORS: usize = 500_000;
+
+/// The commas, colons and opening brackets of a JSON text: at least as many as it has values, without one.
+pub fn separators(text: &[u8]) -> usize {
+    text.iter().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count()
+}
+
 /// An instant as RFC 3339 in UTC with milliseconds.
 pub fn rfc3339(at: OffsetDateTime) -> String {
     let at = at.to_offset(time::UtcOffset::UTC);
@@ -73,6 +82,9 @@ pub trait Document: Serialize + DeserializeOwned {
     /// # Errors
     /// [`DocumentError`]: the text is another document, or is not valid at the given position.
     fn from_json(text: &str) -> Result<Self, DocumentError> {
+        if separators(text.as_bytes()) > MOST_SEPARATORS {
+            return Err(DocumentError::TooLarge { name: Self::NAME });
+        }
         check_schema(text, Self::NAME, Self::MAJOR)?;
         serde_json::from_str(text).map_err(|e| DocumentError::Invalid { name: Self::NAME, source: e })
     }
@@ -100,6 +112,14 @@ pub enum DocumentError {
         name: &'static str,
         /// Position and reason.
         source: serde_json::Error,
+    },
+    /// The text has more values than any document.
+    #[error(
+        "not a valid {name} document: it has more than {MOST_SEPARATORS} values, more than any that mydyno writes"
+    )]
+    TooLarge {
+        /// The document that was expected.
+        name: &'static str,
     },
     /// The text is another kind of document.
     #[error("expected a {expected} document, found {found:?}")]
@@ -174,6 +194,19 @@ mod tests {
         let text = r#"{"schema":"mydyno.server-list/1","created":"x","mydyno":{"version":"0.1.0","commit":"c"},"servers":[],"later":{"a":[1,2]}}"#;
         let list = ServerList::from_json(text).unwrap();
         assert!(list.to_json().contains("\"later\""));
+    }
+
+    #[test]
+    fn a_text_of_more_values_than_any_document_is_refused() {
+        let text = |count| {
+            let list = "0,".repeat(count);
+            format!(
+                r#"{{"schema":"mydyno.server-list/1","created":"x","mydyno":{{"version":"0.1.0","commit":"c"}},"servers":[],"later":[{list}0]}}"#
+            )
+        };
+        assert!(ServerList::from_json(&text(MOST_SEPARATORS / 2)).is_ok());
+        let error = ServerList::from_json(&text(MOST_SEPARATORS)).unwrap_err().to_string();
+        assert!(error.contains("more than 500000 values"), "{error}");
     }
 
     #[test]

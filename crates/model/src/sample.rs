@@ -1,10 +1,12 @@
 //! Samples: cumulative counters and gauges of host and server, as read. Rates are derived, never stored.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::value_name::ValueName;
+pub use crate::shared_text::SharedText;
 
 /// One line of `observe.jsonl.zst`. A key frame holds every value; the lines after it hold the values that changed.
 ///
@@ -34,10 +36,10 @@ pub struct Sample {
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub key: bool,
     /// Values by name.
-    pub values: IndexMap<ValueName, f64>,
+    pub values: IndexMap<SharedText, f64>,
     /// Texts of statements, without their literals, by the digests that names of values contain. A key frame holds all of them.
     #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
-    pub texts: IndexMap<String, String>,
+    pub texts: IndexMap<SharedText, SharedText>,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -71,15 +73,23 @@ impl Sample {
         if let (false, Some(before)) = (self.key, before) {
             let mut values = before.values.clone();
             values.extend(self.values);
-            values.retain(|name, _| !self.gone.iter().any(|gone| **gone == **name));
+            if !self.gone.is_empty() {
+                let gone: HashSet<&str> = self.gone.iter().map(String::as_str).collect();
+                values.retain(|name, _| !gone.contains(&**name));
+            }
             self.values = values;
             let mut texts = before.texts.clone();
             texts.extend(self.texts);
             self.texts = texts;
         } else if let Some(before) = before {
-            // The same names, so that each is in memory once.
+            // The same names and texts, so that each is in memory once.
             let known = |name| before.values.get_key_value(&name).map_or(name, |(known, _)| known.clone());
             self.values = self.values.into_iter().map(|(name, value)| (known(name), value)).collect();
+            let known = |(digest, text)| match before.texts.get_key_value(&digest) {
+                Some((known, same)) if *same == text => (known.clone(), same.clone()),
+                _ => (digest, text),
+            };
+            self.texts = self.texts.into_iter().map(known).collect();
         }
         // A damaged file must not exhaust memory: each frame holds all texts.
         self.texts.retain(|digest, text| digest.len() + text.len() <= LONGEST_TEXT);
@@ -142,14 +152,17 @@ mod tests {
     #[test]
     fn texts_are_written_once_and_stay_until_the_next_key_frame() {
         let with = |texts: &[(&str, &str)]| Sample {
-            texts: texts.iter().map(|(d, t)| ((*d).to_owned(), (*t).to_owned())).collect(),
+            texts: texts.iter().map(|(d, t)| ((*d).into(), (*t).into())).collect(),
             ..sample(&[("a", 1.0)])
         };
         let (before, after) = (with(&[("d1", "SELECT ?")]), with(&[("d1", "SELECT ?"), ("d2", "COMMIT")]));
         let delta = after.delta_from(&before);
-        assert_eq!(delta.texts.keys().collect::<Vec<_>>(), ["d2"]);
-        assert_eq!(delta.onto(Some(&before)), after);
+        assert_eq!(delta.texts.keys().map(|digest| &**digest).collect::<Vec<_>>(), ["d2"]);
+        assert_eq!(delta.clone().onto(Some(&before)), after);
         assert_eq!(with(&[]).onto(Some(&after)).texts.len(), 0, "a key frame holds all");
+        for frame in [after.clone(), delta].map(|sample| sample.onto(Some(&before))) {
+            assert!(std::ptr::eq(&*frame.texts["d1"], &*before.texts["d1"]), "a text is in memory once");
+        }
         let long = "x".repeat(LONGEST_TEXT);
         assert_eq!(with(&[("d3", &long)]).onto(Some(&after)).texts.len(), 0);
     }

@@ -16,6 +16,7 @@ mod details;
 pub mod factorial;
 mod figures;
 pub mod findings;
+mod first_errors;
 pub mod flame;
 mod intervals;
 mod latency;

@@ -6,6 +6,7 @@ use mydyno_model::summary::{CapacityTrial, PointSummary, StepSummary, Summary};
 use crate::charts::step_name;
 use crate::compare::{Difference, client_cpu_us};
 use crate::figures::{Unit, change, interval, number, percent, percentile_label, us};
+use crate::first_errors::{FirstError, first_errors};
 use crate::intervals;
 use crate::usage::{Usage, usage};
 
@@ -222,21 +223,16 @@ pub fn operations(step: &StepSummary) -> Sheet {
 
 /// One row for each error code, with its count in each step.
 pub fn errors(run: &crate::RunView<'_>) -> Sheet {
-    use mydyno_model::record::EventKind;
     let steps = &run.summary.steps;
     let mut codes: Vec<&String> = steps.iter().flat_map(|s| s.errors.keys()).collect();
     codes.sort();
     codes.dedup();
     let count = |code: &String| steps.iter().filter_map(|s| s.errors.get(code)).sum::<u64>();
-    codes.sort_by_key(|code| std::cmp::Reverse(count(code)));
+    codes.sort_by_cached_key(|code| std::cmp::Reverse(count(code)));
+    let first = first_errors(run.record);
     let message = |code: &String| {
-        let first = run.record.events.iter().find_map(|e| match &e.what {
-            EventKind::Error { code: c, message, operation, .. } if c == code => {
-                Some(format!("{message} (first at {operation})"))
-            }
-            _ => None,
-        });
-        first.unwrap_or_default()
+        let told = |e: &FirstError<'_>| format!("{} (first at {})", e.message, e.operation);
+        first.get(code.as_str()).map(told).unwrap_or_default()
     };
     let mut sheet = Sheet::default();
     sheet.column("error", 0, codes.iter().map(|c| (*c).clone()));

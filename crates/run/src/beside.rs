@@ -23,7 +23,7 @@ pub fn intervals_of(record: &RunRecord, windows: &[&Interval]) -> Vec<WatchInter
     let mut series = Series::new(OffsetDateTime::UNIX_EPOCH, mydyno_samples::Interval::SECOND.seconds());
     inside(record, windows)
         .filter(|sample| sample.values.contains_key("server.status.uptime"))
-        .filter_map(|sample| series.push(of_server(sample)))
+        .filter_map(|sample| series.push_with(sample.at_s, || of_server(sample)))
         .collect()
 }
 

@@ -6,9 +6,11 @@ use std::path::Path;
 use mydyno_facts::{open_regular, read_regular};
 use mydyno_model::Document;
 use mydyno_model::facts::FactSet;
-use mydyno_model::record::{EventKind, Manifest, RunRecord, file};
+use mydyno_model::plan::StepPlan;
+use mydyno_model::record::{Event, EventKind, Interval, Manifest, RunRecord, file};
 use mydyno_model::sample::Sample;
 use serde::de::DeserializeOwned;
+use serde_json::Map;
 
 use crate::error::RunError;
 use crate::frames::Frames;
@@ -23,6 +25,10 @@ const LARGEST_FILE: u64 = 1 << 30;
 /// Most bytes that `observe.jsonl.zst` is expanded to.
 const LARGEST_OBSERVATION: u64 = 64 << 20;
 
+/// Most steps of a run: each is compared with all windows and samples, and takes 80 kB while a page is made. A thousand repeats of
+/// a load have room.
+const MOST_STEPS: usize = 1_500;
+
 /// Reads a run folder. What cannot be read of intervals, events and samples is left out, and reported in
 /// [`RunRecord::damage`].
 ///
@@ -36,25 +42,42 @@ pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
         }
         other => other.map_err(RunError::file("reading", &manifest_path))?,
     };
-    let manifest =
+    let mut manifest =
         Manifest::from_json(&text).map_err(|source| RunError::Document { path: manifest_path, source })?;
-    let events = plain(folder, file::EVENTS);
-    let intervals = plain(folder, file::INTERVALS);
+    let events = plain(folder, file::EVENTS, |event| event);
+    // No reader of a record looks at fields that later versions may add to a window, and they may be of any size.
+    let intervals = plain(folder, file::INTERVALS, |interval| Interval { extra: Map::new(), ..interval });
     let (samples, frames) = observed(folder);
-    let ended = events
-        .values
-        .iter()
-        .any(|event: &mydyno_model::record::Event| matches!(event.what, EventKind::End { .. }));
+    let ended = events.values.iter().any(|event: &Event| matches!(event.what, EventKind::End { .. }));
     let mut damage = intervals.damage(file::INTERVALS, ended);
     damage.extend(events.damage(file::EVENTS, ended));
     damage.extend(samples.damage(file::OBSERVE, ended));
     let recording = !ended && crate::kept::is_recorded(folder);
     let facts = facts(folder, &manifest, &mut damage);
-    let intervals = lines::check_intervals(intervals.values, &mut damage);
-    let events = lines::check_events(events.values, &mut damage);
+    let mut intervals = lines::check_intervals(intervals.values, &mut damage);
+    let mut events = lines::check_events(events.values, &mut damage);
+    bound_steps(&mut manifest.plan.steps, &mut events, &mut damage);
+    if manifest.plan.steps.len() >= MOST_STEPS {
+        intervals.retain(|interval| interval.step < MOST_STEPS);
+    }
     lines::check_phases(&intervals, &events, &mut damage);
     let samples = frames.end(&mut damage);
     Ok(RunRecord { manifest, facts, intervals, events, samples, damage, recording })
+}
+
+/// Leaves out the steps of the plan, and those that were added while it ran, after the first [`MOST_STEPS`].
+fn bound_steps(steps: &mut Vec<StepPlan>, events: &mut Vec<Event>, damage: &mut Vec<String>) {
+    let added = |event: &&Event| matches!(event.what, EventKind::Step { .. });
+    let all = steps.len() + events.iter().filter(added).count();
+    if all > MOST_STEPS {
+        damage.push(format!("the run has {all} steps: those after the first {MOST_STEPS} are left out"));
+        steps.truncate(MOST_STEPS);
+        let mut number = steps.len();
+        events.retain(|event| {
+            number += usize::from(added(&event));
+            !added(&event) || number <= MOST_STEPS
+        });
+    }
 }
 
 /// The facts, and the damage to them. A manifest without a digest belongs to a record without facts.
@@ -82,12 +105,14 @@ fn facts(folder: &Path, manifest: &Manifest, damage: &mut Vec<String>) -> Option
     }
 }
 
-/// The lines of a file; none where it is missing.
-fn plain<T: DeserializeOwned>(folder: &Path, name: &str) -> Lines<T> {
-    match open_regular(&folder.join(name)) {
-        Ok(file) => lines::read(BufReader::new(file), LARGEST_FILE),
+/// The lines of a file, each as `keep` leaves it; none where it is missing.
+fn plain<T: DeserializeOwned>(folder: &Path, name: &str, keep: impl Fn(T) -> T) -> Lines<T> {
+    let mut values = Vec::new();
+    let lines = match open_regular(&folder.join(name)) {
+        Ok(file) => lines::read_each(BufReader::new(file), LARGEST_FILE, |value| values.push(keep(value))),
         Err(error) => Lines::unopened(&error),
-    }
+    };
+    Lines { values, ..lines }
 }
 
 /// The lines of a zstd stream up to its end or the first damage.
@@ -106,4 +131,27 @@ fn observed(folder: &Path) -> (Lines<Sample>, Frames) {
         Err(error) => Lines::unopened(&error),
     };
     (lines, frames)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_of_more_steps_than_any_run_has_is_cut_and_told() {
+        let plan = r#"{"connections":1,"workers":1,"arrivals":{"kind":"closed"}}"#;
+        let step = |step: usize| -> Event {
+            let text = format!(r#"{{"at_s":1.0,"event":"step","step":{step},"plan":{plan}}}"#);
+            serde_json::from_str(&text).unwrap()
+        };
+        let mut steps: Vec<StepPlan> = vec![serde_json::from_str(plan).unwrap(); 3];
+        let mut damage = Vec::new();
+        let mut events: Vec<Event> = (3..MOST_STEPS).map(step).collect();
+        bound_steps(&mut steps, &mut events, &mut damage);
+        assert!(damage.is_empty() && steps.len() + events.len() == MOST_STEPS);
+        events.extend((0..5).map(|more| step(MOST_STEPS + more)));
+        bound_steps(&mut steps, &mut events, &mut damage);
+        assert_eq!((steps.len() + events.len(), damage.len()), (MOST_STEPS, 1));
+        assert!(damage[0].contains("1505 steps"), "{damage:?}");
+    }
 }

@@ -7,6 +7,10 @@ use crate::lines::LONGEST_GAP_S;
 /// Values of samples that are kept in memory, about 50 bytes each; longer runs keep every second, fourth … sample.
 const MOST_VALUES: usize = 1_000_000;
 
+/// Values that take as much memory as a frame without any, and as a text of a statement does in each frame that has it.
+const FRAME: usize = 6;
+const TEXT: usize = 2;
+
 /// Values that are copied while samples are expanded, which bounds the time: a day of 500 values a second.
 const MOST_COPIED: usize = 50_000_000;
 
@@ -35,15 +39,15 @@ impl Frames {
         }
         let before = self.last.as_ref();
         let latest_s = before.map_or(30.0 * LONGEST_GAP_S, |last| last.at_s + LONGEST_GAP_S);
-        let size = before.map_or(0, |last| last.values.len()) + sample.values.len();
-        self.copied = self.copied.saturating_add(size.saturating_mul(1 + sample.gone.len() / 4));
+        let size = before.map_or(0, weight) + weight(&sample) + sample.gone.len();
+        self.copied = self.copied.saturating_add(size);
         if !(0.0..=latest_s).contains(&sample.at_s) || self.copied > MOST_COPIED {
             self.broken = true;
             return;
         }
         let frame = sample.onto(before);
         if self.number.is_multiple_of(self.stride) {
-            self.values += frame.values.len();
+            self.values += weight(&frame);
             self.kept.push(frame.clone());
         }
         self.number += 1;
@@ -60,7 +64,7 @@ impl Frames {
             index += 1;
             index % 2 == 1
         });
-        self.values = self.kept.iter().map(|frame| frame.values.len()).sum();
+        self.values = self.kept.iter().map(weight).sum();
     }
 
     /// The frames, and what is missing of them.
@@ -72,6 +76,11 @@ impl Frames {
     }
 }
 
+/// Memory of a frame, in values.
+fn weight(frame: &Sample) -> usize {
+    FRAME + frame.values.len() + TEXT * frame.texts.len()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +88,7 @@ mod tests {
     fn sample(
         at_s: f64,
         key: bool,
-        values: indexmap::IndexMap<mydyno_model::sample::ValueName, f64>,
+        values: indexmap::IndexMap<mydyno_model::sample::SharedText, f64>,
     ) -> Sample {
         Sample { at_s, key, values, ..Sample::default() }
     }
@@ -98,6 +107,19 @@ mod tests {
         let (kept, damage) = frames(std::iter::once(sample(0.0, true, large)).chain(deltas));
         let values: usize = kept.iter().map(|frame| frame.values.len()).sum();
         assert!(values <= MOST_VALUES && kept.len() > 10 && damage.len() == 1, "{values}, {damage:?}");
+    }
+
+    #[test]
+    fn samples_without_values_and_texts_of_statements_count_as_well() {
+        let none = indexmap::IndexMap::new;
+        let (kept, damage) = frames((0..400_000).map(|n| sample(f64::from(n), false, none())));
+        assert!(kept.len() <= MOST_VALUES / FRAME && damage.is_empty(), "{}", kept.len());
+        let texts = (0..200).map(|n| (format!("d{n}").into(), "SELECT ?".into())).collect();
+        let first = Sample { texts, ..sample(0.0, true, none()) };
+        let later = (1..10_000).map(|n| sample(f64::from(n), false, none()));
+        let (kept, damage) = frames(std::iter::once(first).chain(later));
+        let texts: usize = kept.iter().map(|frame| frame.texts.len()).sum();
+        assert!(texts * TEXT <= MOST_VALUES && kept.len() > 10 && damage.is_empty(), "{texts} {damage:?}");
     }
 
     #[test]

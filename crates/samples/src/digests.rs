@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(values.get(&format!("server.digest.{key}.statements")), Some(10.0));
             assert_eq!(values.get(&format!("server.digest.{key}.time_s")), Some(2.5));
             assert_eq!(values.get(&format!("server.digest.{key}.rows_examined")), Some(40.0));
-            assert_eq!(values.texts[key], "SELECT `c` FROM `t` WHERE `id` = ?");
+            assert_eq!(&*values.texts[key], "SELECT `c` FROM `t` WHERE `id` = ?");
         }
         assert_eq!(sent.iter().filter(|sql| sql.contains("DIGEST_TEXT")).count(), 1);
         assert!(!sent[0].contains("LAST_SEEN") && sent[2].contains("LAST_SEEN"), "{sent:?}");

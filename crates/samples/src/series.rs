@@ -47,16 +47,21 @@ impl Series {
 
     /// Adds a full frame. The first one, and one that follows the start of an interval too closely, ends no interval.
     pub fn push(&mut self, sample: Sample) -> Option<WatchInterval> {
+        self.push_with(sample.at_s, || sample)
+    }
+
+    /// As [`Self::push`], for a frame of this instant that `frame` makes; not where it would follow too closely.
+    pub fn push_with(&mut self, at_s: f64, frame: impl FnOnce() -> Sample) -> Option<WatchInterval> {
+        let over_s = at_s - self.before.as_ref().map_or(f64::NEG_INFINITY, |before| before.at_s);
+        if over_s.is_nan() || over_s < self.shortest_s {
+            return None;
+        }
+        let sample = frame();
         let Some(before) = self.before.take() else {
             self.server.note(&sample);
             self.before = Some(sample);
             return None;
         };
-        let over_s = sample.at_s - before.at_s;
-        if over_s.is_nan() || over_s < self.shortest_s {
-            self.before = Some(before);
-            return None;
-        }
         let wall = self.started + Duration::seconds_f64(sample.at_s + sample.drift_s.unwrap_or(0.0));
         let interval = WatchInterval {
             header: Header::of::<WatchInterval>(wall),

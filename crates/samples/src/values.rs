@@ -1,13 +1,13 @@
 //! Values of one sample, and the units of their sources.
 
 use indexmap::IndexMap;
-use mydyno_model::sample::ValueName;
+use mydyno_model::sample::SharedText;
 
 /// Values of one sample by name, in the order in which they are read, and the texts of statements by digest.
 #[derive(Debug, Default, Clone)]
 pub struct Values {
-    pub(crate) numbers: IndexMap<ValueName, f64>,
-    pub(crate) texts: IndexMap<String, String>,
+    pub(crate) numbers: IndexMap<SharedText, f64>,
+    pub(crate) texts: IndexMap<SharedText, SharedText>,
 }
 
 impl Values {
@@ -25,7 +25,7 @@ impl Values {
 
     /// Sets the text of the statement that a digest stands for.
     pub fn set_text(&mut self, digest: &str, text: &str) {
-        self.texts.insert(digest.to_owned(), text.to_owned());
+        self.texts.insert(digest.into(), text.into());
     }
 
     /// Adds all of `others`, which replace those of the same name.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use mydyno_model::record::{EventKind, OperationKind};
+use mydyno_model::record::OperationKind;
 use mydyno_model::summary::{OperationSummary, StepSummary};
 use mydyno_model::units::show_bytes;
 
@@ -12,6 +12,7 @@ use crate::RunView;
 use crate::charts::step_name;
 use crate::compare::client_cpu_us;
 use crate::figures::{Unit, number, percent, plural, us};
+use crate::first_errors::{FirstError, first_errors};
 use crate::scale::Scale;
 use crate::table::{Cell, Table};
 use crate::text::html as esc;
@@ -114,22 +115,15 @@ fn errors_of(run: &RunView<'_>) -> Table {
     for (code, count) in steps.iter().flat_map(|s| &s.errors) {
         *totals.entry(code).or_default() += count;
     }
+    let first = first_errors(run.record);
     // An error in the warm-up is listed, with a count of zero in the window.
-    for event in &run.record.events {
-        if let EventKind::Error { code, .. } = &event.what {
-            totals.entry(code).or_default();
-        }
+    for code in first.keys() {
+        totals.entry(code).or_default();
     }
     let mut codes: Vec<(&str, u64)> = totals.into_iter().collect();
     codes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     for (code, _) in codes {
-        let first = run.record.events.iter().find_map(|e| match &e.what {
-            EventKind::Error { code: c, sqlstate, message, operation, .. } if c == code => {
-                Some((sqlstate.as_str(), message.as_str(), operation.as_str()))
-            }
-            _ => None,
-        });
-        let (sqlstate, message, operation) = first.unwrap_or(("", "", ""));
+        let FirstError { sqlstate, message, operation } = first.get(code).copied().unwrap_or_default();
         let mut cells = vec![Cell::from(code), Cell::from(sqlstate)];
         cells.extend(
             steps.iter().map(|s| Cell::from(number(s.errors.get(code).copied().unwrap_or(0) as f64))),

@@ -126,7 +126,7 @@ impl Figures<'_> {
         Some(StatementFigures {
             digest: digest.to_owned(),
             schema,
-            text: self.after.texts.get(key).filter(|text| !text.is_empty()).cloned(),
+            text: self.after.texts.get(key).filter(|text| !text.is_empty()).map(|text| (**text).to_owned()),
             threads: self.per_s(&name("time_s"))?,
             statements_per_s: self.per_s(&name("statements"))?,
             statement_us: each("time_s").map(|s| s * 1e6),

@@ -259,7 +259,7 @@ fn statements_have_means_a_schema_and_a_text() {
         ] {
             found.values.insert(name(what).into(), value);
         }
-        found.texts.insert("e19033140a2ee399@my.db".to_owned(), "SELECT ?".to_owned());
+        found.texts.insert("e19033140a2ee399@my.db".into(), "SELECT ?".into());
         found
     };
     let found = statements(&at(1.0, 0.0), &at(11.0, 1.0));

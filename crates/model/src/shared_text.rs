@@ -1,4 +1,4 @@
-//! Names of values in samples, shared by the samples that have them.
+//! Texts in samples, shared by the samples that have them.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -8,17 +8,18 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The name of a value. A copy refers to the same text: a sample has a thousand names, and a record thousands of samples.
+/// The name of a value, or the text of a statement. A copy refers to the same text: a sample has a thousand names, and a record
+/// thousands of samples.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ValueName(Arc<str>);
+pub struct SharedText(Arc<str>);
 
-impl fmt::Debug for ValueName {
+impl fmt::Debug for SharedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
     }
 }
 
-impl Deref for ValueName {
+impl Deref for SharedText {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -26,37 +27,37 @@ impl Deref for ValueName {
     }
 }
 
-impl Borrow<str> for ValueName {
+impl Borrow<str> for SharedText {
     fn borrow(&self) -> &str {
         &self.0
     }
 }
 
-impl From<&str> for ValueName {
+impl From<&str> for SharedText {
     fn from(name: &str) -> Self {
         Self(name.into())
     }
 }
 
-impl From<String> for ValueName {
+impl From<String> for SharedText {
     fn from(name: String) -> Self {
         Self(name.into())
     }
 }
 
-impl Serialize for ValueName {
+impl Serialize for SharedText {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for ValueName {
+impl<'de> Deserialize<'de> for SharedText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         String::deserialize(from).map(Self::from)
     }
 }
 
-impl JsonSchema for ValueName {
+impl JsonSchema for SharedText {
     fn inline_schema() -> bool {
         String::inline_schema()
     }
