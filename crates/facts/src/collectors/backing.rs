@@ -26,9 +26,9 @@ pub(super) fn read(id: &dyn Fn(&str) -> String, source: &Source, mount: &Read<Mo
 #[derive(Debug, Clone, PartialEq)]
 struct Backing {
     file: String,
-    /// What the device may still take of the file system that holds the file.
+    /// Bytes that the device may still take of the file system that holds the file.
     promised_bytes: u64,
-    /// What that one has.
+    /// Bytes that are free there.
     available_bytes: u64,
 }
 

@@ -84,7 +84,7 @@ impl Programs {
     }
 }
 
-/// What a program may grow to by its command line: the heap of Java (-Xmx4g), the cache of memcached (-m 4096, in MiB).
+/// Bytes that a program may grow to by its command line: the heap of Java (-Xmx4g), the cache of memcached (-m 4096, in MiB).
 fn may_take(source: &Source, pid: u32, name: &str) -> Option<u64> {
     if !["java", "memcached"].contains(&name) {
         return None;

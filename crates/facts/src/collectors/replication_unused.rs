@@ -36,7 +36,7 @@ fn out(table: &mut Table, is_written: bool) -> Vec<Value> {
     unused
 }
 
-/// What a channel tells that was never used.
+/// Entry of a channel that was never used.
 fn told(table: &Table, row: usize, is_written: bool) -> Option<Value> {
     let cell = |names: &[&str]| names.iter().find_map(|name| table.cell(row, name));
     let text = |names: &[&str]| cell(names).unwrap_or_default();

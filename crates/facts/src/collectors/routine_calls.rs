@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::collectors::stored_code::Code;
+use crate::collectors::stored_text::Code;
 use crate::source::Read;
 use crate::sql::{ReadOnly, quoted};
 
@@ -129,7 +129,7 @@ fn exists(sql: &mut ReadOnly<'_>, (schema, name): &(String, String)) -> Read<boo
 
 #[cfg(test)]
 mod tests {
-    use super::super::stored_code::words;
+    use super::super::stored_text::words;
     use super::*;
 
     #[test]

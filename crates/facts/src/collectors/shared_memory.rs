@@ -35,12 +35,12 @@ pub(super) struct Other {
     pub place: usize,
     pub name: String,
     pub rss_bytes: u64,
-    /// What it may grow to, where it tells it and that is more.
+    /// Bytes that it may grow to, where it tells it and that is more.
     pub takes_bytes: u64,
     pub is_server: bool,
 }
 
-/// What is shared: the limit, where it stands, and the others below it.
+/// Memory that is shared: the limit, where it stands, and the others below it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shared {
     pub limit_bytes: u64,

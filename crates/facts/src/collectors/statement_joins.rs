@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::collectors::statement_digest::Digest;
 use crate::collectors::statement_hints::{TEXT, column};
-use crate::collectors::statements::{Digests, LISTED};
+use crate::collectors::statement_sums::{Digests, LISTED};
 use crate::sql::{ReadOnly, quoted};
 
 /// Character sets each of which a server converts to those behind it.

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::collectors::statement_digest::Digest;
 use crate::collectors::statement_kinds::target;
+use crate::collectors::statement_sums::{Digests, LISTED};
 use crate::collectors::statement_tables::{Known, known, place, wrong_order};
-use crate::collectors::statements::{Digests, LISTED};
 use crate::context::Context;
 use crate::sql::{ReadOnly, quoted};
 

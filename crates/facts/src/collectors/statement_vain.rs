@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::collectors::statement_digest::Digest;
 use crate::collectors::statement_hints::{FUNCTIONS, compared, condition, wrapped};
+use crate::collectors::statement_sums::{Digests, LISTED};
 use crate::collectors::statement_tables::{FORCED, forces};
-use crate::collectors::statements::{Digests, LISTED};
 
 /// SELECT statements that read much in vain, those that name their index, or have a function around a column, told so.
 pub(super) fn in_vain(digests: &Digests) -> Value {

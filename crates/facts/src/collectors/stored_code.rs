@@ -8,13 +8,14 @@ use serde_json::{Value, json};
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::counted::few_tables;
 use crate::collectors::routine_calls::without_routine;
+use crate::collectors::stored_text::{Code, words};
 use crate::collectors::trigger_code::{alike, counting};
 use crate::collectors::triggers::TRIGGERS;
 use crate::collectors::{definers, functions_declared};
 use crate::context::{Context, Depth};
 use crate::readings::Readings;
 use crate::source::Read;
-use crate::sql::{ReadOnly, Row, quoted};
+use crate::sql::{ReadOnly, quoted};
 
 /// Routines and triggers.
 pub static COLLECTOR: Collector = Collector {
@@ -79,56 +80,11 @@ pub static COLLECTOR: Collector = Collector {
 pub(super) const MOST: usize = 500;
 const LOOKED_UP: usize = 200;
 
-/// What all collectors need of routines: MariaDB loads each of them for it.
+/// Routines as all collectors need them: MariaDB loads each of them for it.
 pub(super) const ROUTINES: &str = "SELECT ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_DEFINITION, SECURITY_TYPE, DEFINER, SQL_MODE FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA NOT IN ('mysql', 'sys') LIMIT 500";
-
-/// A routine or a trigger.
-pub(super) struct Code {
-    pub schema: String,
-    pub name: String,
-    pub words: Vec<String>,
-    /// The account whose privileges it runs with, where these are its definer's.
-    pub runs_as: Option<String>,
-    /// The account that made it, or that is named as such.
-    pub definer: String,
-    /// Whether the sql_mode that it was made with, and runs with, is not strict.
-    pub lax: bool,
-    /// The statements that a trigger fires on, and its table.
-    pub fires: Option<String>,
-}
 
 /// Accounts that may do all, or change accounts.
 const ADMINISTRATORS: &str = "SELECT CONCAT(User, '@', Host) FROM mysql.user WHERE Super_priv = 'Y' OR Create_user_priv = 'Y' LIMIT 1000";
-
-impl Code {
-    fn of(row: &Row) -> Option<Self> {
-        let mut cells = row.iter().cloned();
-        let (schema, name, text) = (cells.next()??, cells.next()??, cells.next()??);
-        let security = cells.next().flatten().unwrap_or_default();
-        let definer = cells.next().flatten().unwrap_or_default();
-        let runs_as = security.eq_ignore_ascii_case("DEFINER").then(|| definer.clone());
-        let lax = cells.next().flatten().is_some_and(|mode| !mode.contains("STRICT_"));
-        let fires = cells.next().flatten();
-        Some(Self { schema, name, words: words(&text), runs_as, definer, lax, fires })
-    }
-
-    /// Whether it runs with the privileges of root or of another administrator.
-    fn runs_as_one_of(&self, administrators: &[String]) -> bool {
-        self.runs_as
-            .as_ref()
-            .is_some_and(|account| account.starts_with("root@") || administrators.contains(account))
-    }
-
-    /// Whether it prepares a statement from something else than a fixed text. MariaDB takes any expression there.
-    fn prepares(&self) -> bool {
-        let is = |word: &String, name: &str| word.eq_ignore_ascii_case(name);
-        let made = |word: &String| !word.starts_with('\'');
-        let prepared = |some: &[String]| is(&some[0], "PREPARE") && is(&some[2], "FROM") && made(&some[3]);
-        let at_once =
-            |some: &[String]| is(&some[0], "EXECUTE") && is(&some[1], "IMMEDIATE") && made(&some[2]);
-        self.words.windows(4).any(prepared) || self.words.windows(3).any(at_once)
-    }
-}
 
 fn run(_: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     let routines = read(sql, ROUTINES, "SELECT on the routines (SHOW_ROUTINE)");
@@ -279,49 +235,6 @@ fn exists(sql: &mut ReadOnly<'_>, (schema, table): &(String, String)) -> Read<bo
     );
     let rows = sql.rows(&statement).map_err(|e| e.missing("SELECT on the tables"))?;
     Ok(!rows.is_empty())
-}
-
-/// The words of a routine: names without backticks but marked as names, strings as `'`, signs by themselves; no comments.
-pub(super) fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '\'' | '"' => {
-                while let Some(inside) = rest.next() {
-                    if inside == '\\' {
-                        rest.next();
-                    } else if inside == c {
-                        break;
-                    }
-                }
-                words.push("'".to_owned());
-            }
-            '`' => words.push(rest.by_ref().take_while(|c| *c != '`').collect()),
-            '#' => while rest.next_if(|c| *c != '\n').is_some() {},
-            '-' if rest.peek() == Some(&'-') => while rest.next_if(|c| *c != '\n').is_some() {},
-            '/' if rest.peek() == Some(&'*') => {
-                let mut last = ' ';
-                rest.next();
-                for inside in rest.by_ref() {
-                    if last == '*' && inside == '/' {
-                        break;
-                    }
-                    last = inside;
-                }
-            }
-            c if c.is_alphanumeric() || c == '_' || c == '$' || c == '@' => {
-                let mut word = String::from(c);
-                while let Some(more) = rest.next_if(|c| c.is_alphanumeric() || *c == '_' || *c == '$') {
-                    word.push(more);
-                }
-                words.push(word);
-            }
-            c if c.is_whitespace() => {}
-            sign => words.push(sign.to_string()),
-        }
-    }
-    words
 }
 
 fn is(words: &[String], at: usize, name: &str) -> bool {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::collectors::schema::shapes::rows;
-use crate::collectors::stored_code::Code;
+use crate::collectors::stored_text::Code;
 use crate::sql::{ReadOnly, quoted};
 
 /// Triggers that fire together and do the same: by equal texts, or by a statement that adds to a sum.
@@ -136,7 +136,7 @@ fn adds(statement: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collectors::stored_code::words;
+    use crate::collectors::stored_text::words;
 
     #[test]
     fn a_trigger_that_counts_all_rows_is_told_from_one_that_counts_some() {

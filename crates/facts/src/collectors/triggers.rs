@@ -14,7 +14,7 @@ use crate::source::{Missing, Read};
 use crate::sql::{ReadOnly, Row, SqlError};
 use crate::table_files::{Listing, TableFile};
 
-/// What all collectors need of triggers: servers without a dictionary look for them beside each table.
+/// Triggers as all collectors need them: servers without a dictionary look for them beside each table.
 pub(super) const TRIGGERS: &str = "SELECT TRIGGER_SCHEMA, TRIGGER_NAME, LEFT(ACTION_STATEMENT, 8000), '', DEFINER, SQL_MODE, CONCAT(EVENT_MANIPULATION, ' ON ', EVENT_OBJECT_TABLE), EVENT_OBJECT_TABLE, EVENT_OBJECT_SCHEMA FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA NOT IN ('mysql', 'sys') LIMIT 2000";
 const ACCOUNTS: &str = "SELECT CONCAT(User, '@', Host) FROM mysql.user";
 

@@ -22,7 +22,7 @@ pub struct Attributes {
     pub gid: u32,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// What the file system holds of it, in bytes: less than its size where it has holes.
+    /// Bytes that the file system holds of it: less than its size where it has holes.
     pub allocated_bytes: u64,
     /// When it was last written, in seconds since 1970.
     pub modified_s: u64,

@@ -4,7 +4,7 @@ use crate::collectors::schema::shapes::rows;
 use crate::collectors::session_list::{is_catalogue, verb_and_table};
 use crate::collectors::statement_hints::{FUNCTIONS, TEXT};
 use crate::collectors::statement_tables::known;
-use crate::collectors::stored_code::words;
+use crate::collectors::stored_text::words;
 use crate::context::Context;
 use crate::sql::ReadOnly;
 

@@ -11,7 +11,7 @@ use crate::source::{Missing, Read, Source};
 const DAEMONS: [&str; 9] =
     ["cron", "crond", "cronie", "fcron", "dcron", "mcron", "bcron-sched", "supercronic", "busybox"];
 
-/// What makes cron's files into timers of systemd.
+/// Programs that make cron's files into timers of systemd.
 const GENERATORS: [&str; 2] = [
     "/lib/systemd/system-generators/systemd-crontab-generator",
     "/usr/lib/systemd/system-generators/systemd-crontab-generator",

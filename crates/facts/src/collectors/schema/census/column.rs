@@ -40,9 +40,9 @@ impl Column {
     }
 }
 
-/// What a column of a table is read by, behind the table's name.
+/// Columns that a column of a table is read by, behind the table's name.
 pub const TOLD: &str = "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, CONCAT(EXTRA, IF(DATA_TYPE IN ('date', 'datetime', 'timestamp') AND TRIM(LEADING '''' FROM COLUMN_DEFAULT) LIKE '0000-00-00%', ' a date of zeros', ''))";
-/// What that adds to a column whose default is a date of zeros.
+/// Text that the mode adds to a column whose default is a date of zeros.
 const ZERO_DATE: &str = " a date of zeros";
 
 /// A column from its row: name, types, character set, collation, and what else it does.
