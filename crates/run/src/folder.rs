@@ -25,8 +25,8 @@ const LARGEST_FILE: u64 = 1 << 30;
 /// Most bytes that `observe.jsonl.zst` is expanded to.
 const LARGEST_OBSERVATION: u64 = 64 << 20;
 
-/// Most steps of a run: each is compared with all windows and samples, and takes 80 kB while a page is made. A thousand repeats of each of two loads
-/// have room.
+/// Most steps of a run: each is compared with all windows and samples, and takes 80 kB while a page is made. Two loads
+/// with a thousand repeats each have room.
 const MOST_STEPS: usize = 2_000;
 
 /// Reads a run folder. What cannot be read of intervals, events and samples is left out, and reported in

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::collector::{Collector, Cost, Run, fact};
 use crate::collectors::statement_digest::{Digest, SECONDS};
@@ -347,6 +347,8 @@ fn read(sql: &mut ReadOnly<'_>) -> Read<Digests> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::statement_digest::digest;
     use super::*;
 
