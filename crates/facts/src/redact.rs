@@ -95,8 +95,23 @@ fn is_named_variable(variable: &str, text: &str) -> bool {
             || NAMED_STARTS.iter().any(|start| variable.starts_with(start)))
 }
 
-/// Fields of facts that are objects and hold no name.
-const PLAIN_FIELDS: [&str; 7] = ["type", "types", "priority", "source", "name", "written", "status"];
+/// Fields of facts that are objects and hold no name, whatever the fact.
+const PLAIN_FIELDS: [&str; 3] = ["type", "types", "priority"];
+
+/// Beginnings of facts in which further fields hold words of the server or the kernel: in others the same field may be a host or a path.
+const PLAIN_FIELDS_OF: [(&str, &[&str]); 5] = [
+    ("server.options.", &["name", "written"]),
+    ("server.unit.options", &["name"]),
+    ("host.boot.sysctl.", &["name"]),
+    ("server.origin.", &["source"]),
+    ("server.plugin.", &["status"]),
+];
+
+/// Whether a field of a fact holds no name.
+fn is_plain_field(id: &str, field: &str) -> bool {
+    let of = |(start, fields): &(&str, &[&str])| id.starts_with(start) && fields.contains(&field);
+    PLAIN_FIELDS.contains(&field) || PLAIN_FIELDS_OF.iter().any(of)
+}
 
 /// Words of paths and options that everybody has.
 const COMMON: [&str; 132] = [
@@ -252,7 +267,7 @@ fn redact_with(set: &FactSet, salt: &[u8]) -> FactSet {
     for (id, fact) in &set.facts {
         let mut fact = fact.clone();
         if holds_names(id, &fact.value) {
-            fact.value = names.hide(fact.value, is_only_names(id));
+            fact.value = names.hide(id, fact.value, is_only_names(id));
         }
         facts.insert(names.channel(id), fact);
     }
@@ -314,16 +329,17 @@ impl Names<'_> {
         token
     }
 
-    fn hide(&mut self, value: Value, only_names: bool) -> Value {
+    fn hide(&mut self, id: &str, value: Value, only_names: bool) -> Value {
         match value {
             Value::String(text) => Value::from(self.text(&text, only_names)),
             Value::Array(items) => {
-                Value::from(items.into_iter().map(|v| self.hide(v, only_names)).collect::<Vec<Value>>())
+                let hidden = items.into_iter().map(|item| self.hide(id, item, only_names));
+                Value::from(hidden.collect::<Vec<Value>>())
             }
             Value::Object(map) => {
                 let hidden = map.into_iter().map(|(key, value)| {
-                    let plain = PLAIN_FIELDS.contains(&key.as_str());
-                    let value = if plain { value } else { self.hide(value, only_names) };
+                    let plain = is_plain_field(id, &key);
+                    let value = if plain { value } else { self.hide(id, value, only_names) };
                     (key, value)
                 });
                 Value::Object(hidden.collect())

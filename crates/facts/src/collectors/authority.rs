@@ -19,7 +19,7 @@ pub static COLLECTOR: Collector = Collector {
     facts: &[fact(
         "server.tls.authorities",
         "",
-        "authorities that signed the certificate of ssl_cert, and those above them, as far as ssl_cert and ssl_ca hold their certificates: name, file, left_s (until that certificate expires; negative since); of several certificates of one authority the one that lasts the longest; 8 at most",
+        "authorities that signed the certificate of ssl_cert, and those above them, as far as ssl_cert and ssl_ca hold their certificates: authority, file, left_s (until that certificate expires; negative since); of several certificates of one authority the one that lasts the longest; 8 at most",
     )],
     run: Run::Host(run),
 };
@@ -35,7 +35,7 @@ fn run(context: &Context, readings: &Readings) {
     let above = authorities(context).map(|chain| {
         let entry = |link: Link| {
             let left_s = (link.end.assume_utc() - now).whole_seconds();
-            json!({"name": link.name, "file": link.file, "left_s": left_s})
+            json!({"authority": link.name, "file": link.file, "left_s": left_s})
         };
         chain.into_iter().map(entry).collect::<Vec<Value>>()
     });

@@ -1,6 +1,6 @@
 //! The server's error log: crashes, corruption, starts that failed, and resources that ran out.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use serde_json::{Value, json};
 use time::macros::format_description;
@@ -104,9 +104,11 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
     readings.put("server.error_log.repeated", source.clone(), told);
     let now = OffsetDateTime::now_utc();
     let users = source.starts_with('/').then(|| accounts(sql).ok()).flatten();
+    let no_users = BTreeSet::new();
     for (kind, mut accounts) in error_log_accounts::read(&text, now) {
-        if let Some(users) = users.as_ref().filter(|_| kind == "refused") {
-            error_log_accounts::without_strangers(&mut accounts, users);
+        // Without the right to read the accounts each name may be none.
+        if kind == "refused" {
+            error_log_accounts::without_strangers(&mut accounts, users.as_ref().unwrap_or(&no_users));
         }
         let told = match source.starts_with('/') {
             true => Ok(accounts),

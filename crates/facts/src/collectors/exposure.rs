@@ -45,7 +45,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.exposure.logs_moved",
             "",
-            "files that the slow log or the general log goes on in after they were renamed, ten minutes ago or more: file (that the variable names), written (that the server writes to)",
+            "files that the slow log or the general log goes on in after they were renamed, ten minutes ago or more: file (that the variable names), goes_on_in (that the server writes to)",
         ),
         fact(
             "server.exposure.deleted_open",
@@ -159,7 +159,7 @@ fn moved(place: &Place<'_>, open: &[(String, String)], log: &str, now_s: u64) ->
     let written = targets().find(renamed)?;
     let new = place.source.stat(&format!("{}{log}", place.view)).ok();
     let is_young = new.is_some_and(|new| now_s.saturating_sub(new.modified_s) < YOUNG_S);
-    (!is_young).then(|| json!({"file": log, "written": written}))
+    (!is_young).then(|| json!({"file": log, "goes_on_in": written}))
 }
 
 /// Folders of schemas in which every user may write to files of tables: folder, files (their number), mode (of the first). Where the
@@ -414,7 +414,7 @@ mod tests {
             let open = [("/proc/1/fd/7".to_owned(), target.to_owned())];
             moved(&place, &open, "/var/log/slow.log", written_s + age_s)
         };
-        let expected = json!({"file": "/var/log/slow.log", "written": "/var/log/slow.log.1"});
+        let expected = json!({"file": "/var/log/slow.log", "goes_on_in": "/var/log/slow.log.1"});
         assert_eq!(of("/var/log/slow.log.1", 600), Some(expected));
         for (target, age_s) in [
             ("/var/log/slow.log.1", 599),

@@ -67,6 +67,7 @@ pub mod sessions;
 pub mod set_up;
 mod shared_memory;
 pub mod slow_log;
+mod slow_log_quotes;
 mod slow_log_text;
 mod statement_digest;
 mod statement_hints;

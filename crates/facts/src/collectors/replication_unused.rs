@@ -67,7 +67,7 @@ fn told(table: &Table, row: usize, is_written: bool) -> Option<Value> {
     }
     let source = text(&["Source_Host", "Master_Host"]);
     let error = shortened(text(&["Last_IO_Error"]).to_owned(), LONGEST_ERROR);
-    Some(json!({"channel": channel, "io": io, "source": source, "error": error}))
+    Some(json!({"channel": channel, "io": io, "source_host": source, "error": error}))
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.replication_unused",
             "",
-            "channels of a server that takes writes which have never received anything, and stand still, or look for their source in vain while it has been written; they count as no channels: channel, io, source, error",
+            "channels of a server that takes writes which have never received anything, and stand still, or look for their source in vain while it has been written; they count as no channels: channel, io, source_host, error",
         ),
         fact(
             "server.replication_stopped",

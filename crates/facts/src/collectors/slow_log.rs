@@ -7,6 +7,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 
 use crate::collector::{Collector, Cost, Run, fact};
+use crate::collectors::slow_log_quotes::Quotes;
 use crate::collectors::slow_log_text::{Normal, normalised};
 use crate::collectors::statement_digest::Digest;
 use crate::collectors::statement_hints::hint;
@@ -56,14 +57,16 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         Err(missing) => return readings.rest_is("slow_query_log_file", &missing),
     };
     let now_s = OffsetDateTime::now_utc().unix_timestamp();
-    let entries: Vec<Entry> =
-        entries(&text).into_iter().filter(|entry| entry.at_s.is_none_or(|at| now_s - at <= DAY_S)).collect();
+    let escapes = !context.variable("sql_mode").is_some_and(|mode| mode.contains("NO_BACKSLASH_ESCAPES"));
+    let is_recent = |entry: &Entry| entry.at_s.is_none_or(|at| now_s - at <= DAY_S);
+    let entries: Vec<Entry> = entries(&text, escapes).into_iter().filter(is_recent).collect();
     let times = || entries.iter().filter_map(|entry| entry.at_s);
     let window = times().max().unwrap_or(0) - times().min().unwrap_or(0);
     let kinds = kinds(&entries);
+    let time_s: f64 = entries.iter().filter_map(|entry| entry.time_s).sum();
     let digests = Digests {
         // A share of nothing is nothing.
-        time_s: kinds.iter().map(|kind| kind.digest.time_s).sum::<f64>().max(1e-6),
+        time_s: time_s.max(1e-6),
         count: entries.len() as f64,
         all: kinds.iter().map(|kind| kind.digest.clone()).collect(),
         lost: 0.0,
@@ -82,12 +85,13 @@ fn run(context: &Context, sql: &mut ReadOnly<'_>, readings: &Readings) {
         entry["scans"] = (kind.scans() || by_number.is_some() && kind.reads_much()).into();
         let told = by_number.or_else(|| explained(sql, &kind.digest, &known));
         let told = told.unwrap_or_else(|| hint(&kind.digest.text, &known.first));
-        entry["hint"] = told.into();
+        // What is left out of a text can be its WHERE.
+        entry["hint"] = if kind.normal.cut { "" } else { told.as_str() }.into();
         list.push(entry);
     }
     readings.put(ALL[0], path.clone(), Ok(list));
     readings.put(ALL[1], path.clone(), Ok(window));
-    readings.put(ALL[2], path, Ok(digests.time_s));
+    readings.put(ALL[2], path, Ok(time_s));
 }
 
 /// The slow log's file and its end.
@@ -127,22 +131,28 @@ struct Entry {
     statement: String,
 }
 
-/// The statements of a log, oldest first. A statement whose beginning is not in the text is left out.
-fn entries(log: &str) -> Vec<Entry> {
+/// The statements of a log, oldest first. A statement whose beginning is not in the text is left out. What looks like a line of the log
+/// within a quoted text belongs to that text: tables of tickets and logs hold such lines.
+fn entries(log: &str, escapes: bool) -> Vec<Entry> {
     let mut found: Vec<Entry> = Vec::new();
     let mut now: Option<Entry> = None;
     let mut schema = String::new();
+    let mut quotes = Quotes::new(escapes);
     let mut end = |entry: Option<Entry>| {
         found.extend(entry.filter(|entry| entry.time_s.is_some() && !entry.statement.is_empty()));
     };
     for line in log.lines() {
         let within = now.as_ref().is_some_and(|entry| !entry.statement.is_empty());
         // What the server writes at its start and after FLUSH LOGS.
-        let is_head =
-            line.starts_with("Tcp port: ") || line.starts_with("Time  ") || line.contains(". started with:");
-        if line.starts_with("# Time: ") || line.starts_with("# User@Host: ") || is_head {
+        let is_head = !quotes.is_open()
+            && (line.starts_with("Tcp port: ")
+                || line.starts_with("Time  ")
+                || line.contains(". started with:"));
+        let begins = ["# Time: ", "# User@Host: "].iter().any(|start| line.starts_with(start));
+        if is_head || begins && !quotes.is_open() {
             if within || is_head || now.is_none() {
                 end(now.take());
+                quotes = Quotes::new(escapes);
                 now = (!is_head).then(|| Entry { schema: schema.clone(), ..Entry::default() });
             }
             continue;
@@ -156,9 +166,12 @@ fn entries(log: &str) -> Vec<Entry> {
         } else if let Some(at) = line.strip_prefix("SET timestamp=").filter(|_| !within) {
             let digits = at.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
             entry.at_s = digits.parse().ok();
-        } else if !line.starts_with('#') && entry.statement.len() < LONGEST {
-            entry.statement.push_str(line);
-            entry.statement.push('\n');
+        } else if quotes.is_open() || !line.starts_with("# administrator command: ") {
+            quotes.take(line);
+            if entry.statement.len() < LONGEST {
+                entry.statement.push_str(line);
+                entry.statement.push('\n');
+            }
         }
     }
     end(now);
@@ -223,7 +236,7 @@ fn kinds(entries: &[Entry]) -> Vec<Kind> {
 impl Kind {
     fn reads_much(&self) -> bool {
         let digest = &self.digest;
-        digest.read >= 1000.0 * digest.count && !digest.has("SQL_NO_CACHE")
+        !self.normal.cut && digest.read >= 1000.0 * digest.count && !digest.has("SQL_NO_CACHE")
     }
 
     /// Whether it reads much, and little of that is for something. The log tells no plan but with log_slow_verbosity: sums and
@@ -299,12 +312,12 @@ select a from t where b = 'y';
 
     #[test]
     fn statements_of_both_families_are_read_with_their_schema() {
-        let found = entries(MARIADB);
+        let found = entries(MARIADB, true);
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!((found[0].schema.as_str(), found[0].at_s), ("shop", Some(1_795_907_519)));
         assert_eq!((found[1].time_s, found[1].read, found[1].affected), (Some(0.07), 200_000.0, Some(0.0)));
         assert!(found[1].statement.contains("WHERE sku=555"));
-        let found = entries(MYSQL);
+        let found = entries(MYSQL, true);
         assert_eq!(found.iter().map(|e| e.schema.as_str()).collect::<Vec<&str>>(), ["crm", "crm"]);
         let kinds = kinds(&found);
         assert_eq!((kinds.len(), kinds[0].digest.count, kinds[0].digest.time_s), (1, 2.0, 4.0));
@@ -312,8 +325,32 @@ select a from t where b = 'y';
     }
 
     #[test]
+    fn lines_of_a_log_within_a_quoted_text_are_of_the_text() {
+        let head =
+            "# User@Host: app[app] @ localhost []\n# Query_time: 1.0  Rows_sent: 1  Rows_examined: 5000\n";
+        for (text, count) in [
+            ("INSERT INTO n (a) VALUES ('x\n# secret')\n ON DUPLICATE KEY UPDATE b = 'secret';", 1),
+            ("INSERT INTO n (a) VALUES ('x\n# Time: 1\n# Query_time: 2.0\nselect secret from secret;');", 1),
+            ("INSERT INTO n (a) VALUES ('x\nTime  secret\nTcp port: secret'); # it's", 1),
+            ("UPDATE n SET path = 'C:\\dir\\' , b = 'secret' WHERE c = 'secret';", 1),
+        ] {
+            let log = format!("{head}{text}\n");
+            let found = entries(&log, true);
+            assert_eq!(found.len(), count, "{text}");
+            for entry in &found {
+                let text = normalised(&entry.statement).text;
+                assert!(!text.contains("secret"), "{text}");
+            }
+            if !text.contains("dir") {
+                let both = format!("{log}{head}SELECT a FROM t;\n");
+                assert_eq!(entries(&both, true).len(), 2, "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn a_number_compared_with_a_text_is_told() {
-        let kinds = kinds(&entries(MARIADB));
+        let kinds = kinds(&entries(MARIADB, true));
         let mut known = Known::default();
         assert_eq!(kinds[0].by_number(&known), None);
         known.first.insert("sku".to_owned(), "varchar".to_owned());

@@ -118,6 +118,8 @@ pub(super) struct Normal {
     pub(super) text: String,
     /// Columns that are compared with a number, in lower case.
     pub(super) with_numbers: BTreeSet<String>,
+    /// Whether the rest is left out: the text is long, or the session's mode decides what of the rest is quoted.
+    pub(super) cut: bool,
 }
 
 /// A part of a statement.
@@ -135,9 +137,17 @@ impl Token {
     }
 }
 
-/// Takes all values out of a statement. A text that ends within a quoted value loses it whole.
+/// Takes all values out of a statement. A text that ends within a quoted value loses it whole. Where a backslash stands before a quote,
+/// only what is the same with and without NO_BACKSLASH_ESCAPES is kept: each session can set that mode.
 pub(super) fn normalised(statement: &str) -> Normal {
-    let tokens = tokens(statement);
+    let mut tokens = tokens(statement, true);
+    let mut cut = false;
+    if ["\\'", "\\\""].iter().any(|both| statement.contains(both)) {
+        let others = self::tokens(statement, false);
+        let same = tokens.iter().zip(&others).take_while(|(one, other)| one == other).count();
+        cut = same < tokens.len() || same < others.len();
+        tokens.truncate(same);
+    }
     let compares = |token: &Token| ["=", "<", ">", "<=", ">=", "IN"].iter().any(|sign| token.is(sign));
     let mut with_numbers = BTreeSet::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -170,7 +180,8 @@ pub(super) fn normalised(statement: &str) -> Normal {
             at = end;
         }
     }
-    Normal { text, with_numbers }
+    cut |= at < tokens.len();
+    Normal { text, with_numbers, cut }
 }
 
 /// Where a list of values behind IN or VALUES ends that begins here.
@@ -191,7 +202,7 @@ fn values(tokens: &[Token], at: usize) -> Option<usize> {
     (!within.is_empty() && within.iter().all(plain)).then_some(at + length + 2)
 }
 
-fn tokens(statement: &str) -> Vec<Token> {
+fn tokens(statement: &str, escapes: bool) -> Vec<Token> {
     let all: Vec<char> = statement.chars().collect();
     let mut found: Vec<Token> = Vec::new();
     let mut at = 0;
@@ -201,7 +212,7 @@ fn tokens(statement: &str) -> Vec<Token> {
         match c {
             c if c.is_whitespace() => at += 1,
             '\'' | '"' => {
-                at = behind_quote(&all, at);
+                at = behind_quote(&all, at, escapes);
                 // Two texts side by side are one.
                 if found.last() != Some(&Token::Value(false)) {
                     found.push(Token::Value(false));
@@ -285,13 +296,13 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$' || c == '@'
 }
 
-/// The place behind a quoted text; a backslash and a doubled quote do not end it.
-fn behind_quote(all: &[char], from: usize) -> usize {
+/// The place behind a quoted text; a doubled quote does not end it, nor one behind a backslash where that escapes.
+fn behind_quote(all: &[char], from: usize, escapes: bool) -> usize {
     let quote = all[from];
     let mut at = from + 1;
     while at < all.len() {
         match all[at] {
-            '\\' => at += 2,
+            '\\' if escapes => at += 2,
             c if c == quote && all.get(at + 1) == Some(&quote) => at += 2,
             c if c == quote => return at + 1,
             _ => at += 1,
@@ -313,7 +324,11 @@ mod tests {
         for (statement, text) in [
             (
                 "select * from shop.orders o where o.sku=10012345 and name = 'O\\'Brien' limit 5;",
-                "SELECT * FROM `shop` . `orders` `o` WHERE `o` . `sku` = ? AND `name` = ? LIMIT ?",
+                "SELECT * FROM `shop` . `orders` `o` WHERE `o` . `sku` = ? AND `name` = ?",
+            ),
+            (
+                "SELECT a FROM t WHERE b = '{\\\"c\\\": 1}' AND d = 2",
+                "SELECT `a` FROM `t` WHERE `b` = ? AND `d` = ?",
             ),
             ("SELECT count(*) FROM t WHERE a IN (1, 2,3) ", "SELECT COUNT ( * ) FROM `t` WHERE `a` IN (...)"),
             (
@@ -348,6 +363,8 @@ mod tests {
             "SELECT 'secret''s' , \"secret\" , N'secret' FROM t",
             "SELECT 1 /* secret */ FROM t -- secret",
             "UPDATE t SET a = 'x\\\\' , b = 'secret'",
+            "SELECT a FROM t WHERE b = 'C:\\dir\\' AND c = 'secret'",
+            "SELECT a FROM t WHERE b = 'C:\\' AND c = 'x' AND d = ' secret '",
             "SELECT a FROM t WHERE b = 'x\nsecret' AND c = 'secret",
         ] {
             assert!(!normalised(statement).text.contains("secret"), "{statement}");

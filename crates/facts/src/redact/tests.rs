@@ -114,6 +114,18 @@ fn every_fact_that_is_not_listed_as_plain_hides_its_names() {
 }
 
 #[test]
+fn no_field_of_a_fact_with_names_shows_them_for_being_called_as_a_plain_one() {
+    for id in ["server.replication_unused", "server.exposure.logs_moved", "server.tls.authorities"] {
+        let entry = json!([{"source": "acme", "name": "acme", "written": "/acme", "status": "acme"}]);
+        let text = redact_with(&set(&[(id, Fact::ok(entry, "", "q"))]), b"salt").to_json();
+        assert!(!text.contains("acme"), "{id}: {text}");
+    }
+    let option = Fact::ok(json!([{"name": "max_connections", "value": "acme"}]), "", "q");
+    let text = redact_with(&set(&[("server.options.set", option)]), b"salt").to_json();
+    assert!(text.contains("max_connections") && !text.contains("acme"), "{text}");
+}
+
+#[test]
 fn tokens_are_the_same_in_one_bundle_and_others_in_the_next() {
     let before =
         set(&[("host.name", Fact::ok("acme", "", "x")), ("storage.redo.path", Fact::ok("/acme", "", "x"))]);

@@ -101,6 +101,10 @@ pub(super) fn told(
 fn statement(text: &str) -> Option<Statement> {
     // What the list cuts may go on with anything.
     let is_cut = [100, 1000].contains(&text.chars().count());
+    // The session's mode decides whether this backslash escapes the quote.
+    if ["\\'", "\\\""].iter().any(|both| text.contains(both)) {
+        return None;
+    }
     let words = without_values_of_others(&words(text))?;
     let is =
         |at: usize, name: &str| words.get(at).is_some_and(|word: &String| word.eq_ignore_ascii_case(name));
