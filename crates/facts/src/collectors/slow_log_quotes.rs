@@ -1,6 +1,6 @@
 //! Whether the text of a statement, line by line, is within a quoted text, a quoted name or a comment.
 
-/// What is open at the end of the lines that were taken.
+/// Quote or comment that is open at the end of the lines that were taken.
 pub(super) struct Quotes {
     /// Whether a backslash escapes the sign behind it, as it does without NO_BACKSLASH_ESCAPES.
     escapes: bool,
