@@ -86,19 +86,33 @@ fn beside(source: &Source, datadir: &str) -> Read<Vec<Value>> {
     if copies.is_empty() {
         return Ok(vec![]);
     }
-    let used = in_use(source);
-    let is_free = |folder: &&String| !used.iter().any(|text| names_folder(text, folder));
+    let used = in_use(source)?;
+    let own_place = std::fs::canonicalize(source.path(datadir)).ok();
+    let is_own =
+        |folder: &str| own_place.is_some() && std::fs::canonicalize(source.path(folder)).ok() == own_place;
+    let is_free = |folder: &&String| !is_own(folder) && !used.iter().any(|text| names_folder(text, folder));
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     Ok(copies.iter().filter(is_free).take(LISTED).filter_map(|folder| told(source, folder, now_s)).collect())
 }
 
-/// Texts that name folders in use: the working directories and command lines of servers, option files, and units.
-fn in_use(source: &Source) -> Vec<String> {
+/// Texts that name folders in use: the working directories, command lines and mounts of servers, option files, and units. A server in a
+/// container names its folder as the container sees it; its mounts tell which folder of the host that is.
+///
+/// # Errors
+/// The working directory of a server may not be read.
+fn in_use(source: &Source) -> Read<Vec<String>> {
     let mut texts = Vec::new();
     for pid in source.list("/proc").unwrap_or_default().iter().filter(|name| name.parse::<u32>().is_ok()) {
         let name = source.read(&format!("/proc/{pid}/comm")).unwrap_or_default();
         if name.starts_with("mysqld") || name.starts_with("mariadbd") {
-            texts.extend(source.link(&format!("/proc/{pid}/cwd")));
+            match source.link(&format!("/proc/{pid}/cwd")) {
+                Ok(folder) => texts.push(folder),
+                Err(denied @ Missing::Denied(_)) => return Err(denied),
+                // It ended meanwhile.
+                Err(_) => continue,
+            }
+            let mounted = mounts::of(source, pid).unwrap_or_default();
+            texts.extend(mounted.into_iter().filter(|mount| mount.root != "/").map(|mount| mount.root));
             let line = source.bytes(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
             texts.push(String::from_utf8_lossy(&line).replace('\0', "\n"));
         }
@@ -127,7 +141,7 @@ fn in_use(source: &Source) -> Vec<String> {
         );
     }
     texts.extend(files.iter().filter_map(|path| source.text_within(path, 1 << 20).ok()));
-    texts
+    Ok(texts)
 }
 
 /// Whether a text has the path of a folder, or of something in it, in a line that is no comment.
@@ -188,7 +202,12 @@ mod tests {
                 "etc/mysql/conf.d/two.cnf",
                 "[mysqld2]\ndatadir = /var/lib/mysql2/\n# was /var/lib/mysql-10.6-before\n",
             ),
+            ("var/lib/mysql4/ibdata1", "x"),
             ("proc/17/comm", "mariadbd\n"),
+            (
+                "proc/17/mountinfo",
+                "40 21 8:1 / / rw - ext4 /dev/sda1 rw\n41 40 8:1 /var/lib/mysql4 /var/lib/mysql rw - ext4 /dev/sda1 rw\n",
+            ),
         ]);
         tree.link("var/lib/mysql-link", "/var/lib/mysql2");
         tree.link("proc/17/cwd", "/var/lib/mysql3");

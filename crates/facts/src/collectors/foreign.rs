@@ -80,10 +80,10 @@ impl Datadir<'_> {
         Ok(found)
     }
 
-    /// Whether a folder is a schema's, and not one that somebody keeps other files in. One that cannot be read is taken for one.
+    /// Whether a folder is a schema's, and not one that somebody keeps other files in. One that cannot be read may be anything.
     fn holds_tables(&self, folder: &str) -> bool {
         const ENDS: [&str; 6] = [".ibd", ".frm", ".MYD", ".MAD", ".CSV", ".sdi"];
-        let Ok(names) = self.source.list(&self.at(folder)) else { return true };
+        let Ok(names) = self.source.list(&self.at(folder)) else { return false };
         // Backups by copying hold files of tables, too, in folders of their own.
         names.iter().any(|name| ENDS.iter().any(|end| name.ends_with(end)) || name == "db.opt")
     }

@@ -43,8 +43,13 @@ pub(super) fn put(sql: &mut ReadOnly<'_>, routines: Read<Vec<Routine<'_>>>, read
 
 /// The first call of one of these functions.
 fn calls(words: &[String]) -> Option<&'static str> {
-    let mut pairs = words.windows(2).filter(|pair| pair[1] == "(");
-    pairs.find_map(|pair| CHANGING.into_iter().find(|name| pair[0].eq_ignore_ascii_case(name)))
+    // RAND with a fixed number gives the same each time.
+    let changes = |some: &&[String]| {
+        some[1] == "("
+            && (!some[0].eq_ignore_ascii_case("RAND") || some.get(2).is_none_or(|word| word == ")"))
+    };
+    let mut calls = (0..words.len()).map(|at| &words[at..]).filter(|rest| rest.len() > 1).filter(changes);
+    calls.find_map(|some| CHANGING.into_iter().find(|name| some[0].eq_ignore_ascii_case(name)))
 }
 
 #[cfg(test)]
@@ -56,6 +61,7 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
         assert_eq!(calls(&words("RETURN SHA1 ( uuid ( ) )")), Some("UUID"));
         assert_eq!(calls(&words("RETURN FLOOR ( RAND ( ) * 10 )")), Some("RAND"));
+        assert_eq!(calls(&words("RETURN FLOOR ( RAND ( 7 ) * 10 )")), None);
         assert_eq!(calls(&words("RETURN ' ( )")), None);
         assert_eq!(calls(&words("SELECT uuid INTO x FROM t ; RETURN x")), None);
     }

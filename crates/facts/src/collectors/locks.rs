@@ -165,7 +165,7 @@ fn whole_tables(sql: &mut ReadOnly<'_>, rows: &[Row]) -> Vec<Value> {
 fn on(row: &Row) -> Option<Value> {
     let text = |place: usize| row.get(place)?.as_deref();
     Some(json!({
-        "table": text(0)?.replace('`', ""), "index": text(1)?, "mode": text(2)?,
+        "table": text(0)?.replace('`', ""), "index": text(1)?, "mode": text(2)?.replace("REC_NOT_GAP", "RECORD"),
         "waiting": text(3)?.parse::<u64>().ok()?,
     }))
 }

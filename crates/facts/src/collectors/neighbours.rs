@@ -47,7 +47,7 @@ impl Programs {
         let name = if name.starts_with("php-fpm") { "php-fpm" } else { name };
         let (rss, takes) = self.0.entry((name.to_owned(), limits.place(source, pid))).or_default();
         *rss += bytes;
-        *takes += may_take(source, pid, name).unwrap_or(0).max(bytes);
+        *takes = takes.saturating_add(may_take(source, pid, name).unwrap_or(0).max(bytes));
     }
 
     /// Those that take much: name, rss_bytes.

@@ -15,7 +15,13 @@ const LOOKED_UP: usize = 50;
 const FUNCTIONS: [&str; 4] = ["fn_", "f_", "fnc_", "func_"];
 
 /// Words in front of a name with a bracket behind it that is no function's.
-const BEFORE: [&str; 18] = [
+const BEFORE: [&str; 24] = [
+    "INSERT",
+    "REPLACE",
+    "IGNORE",
+    "DELAYED",
+    "LOW_PRIORITY",
+    "CURSOR",
     "INTO",
     "TABLE",
     "EXISTS",

@@ -68,6 +68,9 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
         return match words.first().map(|word| word.to_ascii_uppercase()).as_deref() {
             Some("UPDATE") => "it has no WHERE: it changes, and locks, every row".to_owned(),
             Some("DELETE") => "it has no WHERE: it deletes every row; TRUNCATE does so at once".to_owned(),
+            _ if has(&["FROM", "("]) => {
+                "it has no WHERE: it reads all that the SELECT within its brackets gives; EXPLAIN that one".to_owned()
+            }
             _ if has(&["COUNT", "("]) && !has(&["GROUP", "BY"]) => {
                 "COUNT without a WHERE reads a whole index each time: keep the number, or take the estimate of information_schema.TABLES".to_owned()
             }
@@ -75,7 +78,7 @@ pub(super) fn hint(text: &str, indexed: &Indexed) -> String {
                 "it has no WHERE: it groups all rows before it sorts the groups. No index changes that: keep a table of sums, or narrow the rows".to_owned()
             }
             _ if is_limited && sorted_by(&words).is_some_and(|column| indexed.contains_key(&column)) => {
-                "it has no WHERE, and an index has the order that it asks for: it reads as many rows as LIMIT and its offset add up to. Go on from the last value seen (WHERE key > ?)".to_owned()
+                "it has no WHERE: it reads as many rows as LIMIT and its offset add up to where the index on that column gives the order, and all of them where the server sorts, as it does for large offsets. Go on from the last value seen (WHERE key > ?)".to_owned()
             }
             _ if is_limited => {
                 "it has no WHERE: an index on the columns of its ORDER BY lets it read no more rows than the LIMIT, and its offset, ask for".to_owned()
@@ -288,6 +291,10 @@ mod tests {
             ),
             ("SELECT * FROM `c` WHERE `name` LIKE ?", "begins with %"),
             ("SELECT `id` FROM `c` WHERE `id` NOT IN ( SELECT `x` FROM `y` )", "NOT EXISTS"),
+            (
+                "SELECT COUNT ( * ) FROM ( SELECT `a` FROM `c` ORDER BY `a` LIMIT ? ) `d`",
+                "within its brackets",
+            ),
             ("SELECT COUNT ( * ) FROM `c`", "COUNT without a WHERE"),
             ("SELECT `id` FROM `c` ORDER BY `total` LIMIT ?, ...", "columns of its ORDER BY"),
             ("SELECT `id` FROM `c`", "no WHERE: it reads"),

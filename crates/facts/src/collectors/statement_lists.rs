@@ -93,6 +93,8 @@ pub(super) fn injected(digests: &Digests) -> Value {
 /// Statements that always fail, with the table that is not there, where one is missing.
 pub(super) fn failing(sql: &mut ReadOnly<'_>, digests: &Digests) -> Value {
     let is = |d: &Digest| (d.errors >= 10.0 || d.errors >= 5.0 && d.errors >= d.count) && !d.has("$$");
+    // A look such as this one asks for tables that not every release has.
+    let is = |d: &Digest| is(d) && !(d.is(&["SELECT"]) && d.of_server());
     let found = digests.most(LISTED, |d| d.errors, is);
     let entry = |digest: &Digest| {
         let mut entry = digests.entry(digest);

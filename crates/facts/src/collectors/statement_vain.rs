@@ -47,7 +47,8 @@ fn around(digest: &Digest) -> Option<String> {
     let has_or = condition.iter().any(|word| word.eq_ignore_ascii_case("OR"));
     let mut columns: Vec<&str> = if has_or { Vec::new() } else { compared(condition).collect() };
     columns.push(column);
-    columns.dedup();
+    let mut seen = std::collections::BTreeSet::new();
+    columns.retain(|column| seen.insert(column.to_ascii_lowercase()));
     Some(format!(
         "{function}() around {column} keeps an index from finding the rows by it: compare {column} itself with a range, with an index on ({})",
         columns.join(", ")

@@ -253,7 +253,7 @@ fn drop_ins_by_name(source: &Source, process: &str) -> Vec<Value> {
 fn later(source: &Source, process: &str) -> Vec<Value> {
     let mut found: BTreeMap<(String, &str), Value> = BTreeMap::new();
     for mut unit in units_by_name(source, process) {
-        unit.add(&source.read(&unit.path).unwrap_or_default());
+        unit.add(&source.text_within(&unit.path, 1 << 20).unwrap_or_default());
         let service = unit.path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
         for setting in ["Restart", "LimitNOFILE"] {
             if let Ok(value) = unit.get(setting) {

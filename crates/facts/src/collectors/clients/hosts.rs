@@ -43,7 +43,13 @@ pub(in crate::collectors) fn is_public_pattern(host: &str) -> bool {
     const PRIVATE_WITHIN: [&str; 5] = ["100", "169", "172", "192", "198"];
     let start = host.split('/').next().unwrap_or_default();
     if !start.contains('%') {
-        return is_public(start) == Some(true);
+        // A mask of less than 16 bits leaves the second number open.
+        let is_wide = host.split_once('/').is_some_and(|(_, mask)| match mask.parse::<u8>() {
+            Ok(bits) => bits < 16,
+            Err(_) => !mask.starts_with("255.255."),
+        });
+        let first = start.split('.').next().unwrap_or_default();
+        return !(is_wide && PRIVATE_WITHIN.contains(&first)) && is_public(start) == Some(true);
     }
     let Some(net) = start.strip_suffix(".%") else { return false };
     let mut parts: Vec<&str> = net.split('.').filter(|part| *part != "%").collect();

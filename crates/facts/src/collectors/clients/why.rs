@@ -139,8 +139,11 @@ fn statement(text: &str) -> Option<Statement> {
     if joins || is_cut && end == words.len() || has(&words[at..end], &OTHERS) {
         return None;
     }
-    one.condition(&words[at..end]);
-    one.within = one.within.filter(|_| begins_with_any(text));
+    one.condition(&words[at..end])?;
+    // A pattern with a fixed beginning is a range.
+    if let Some(column) = one.within.take_if(|_| !begins_with_any(text)) {
+        one.compared.push((column, false, None));
+    }
     Some(one)
 }
 
@@ -178,10 +181,15 @@ fn begins_with_any(text: &str) -> bool {
 }
 
 impl Statement {
-    /// Reads conditions that AND joins.
-    fn condition(&mut self, words: &[String]) {
+    /// Reads conditions that AND joins; `None` where one is not understood, as it may be what an index finds the rows by.
+    fn condition(&mut self, words: &[String]) -> Option<()> {
         let is_and = |word: &String| word.eq_ignore_ascii_case("AND");
+        let mut is_between = false;
         for part in words.split(is_and) {
+            // The end of the range.
+            if std::mem::take(&mut is_between) {
+                continue;
+            }
             let word = |at: usize| part.get(at).map_or("", String::as_str);
             // A name may stand behind that of its table.
             let start = if word(1) == "." { 2 } else { 0 };
@@ -189,14 +197,15 @@ impl Statement {
                 let function = word(start).to_ascii_uppercase();
                 let inner = if word(start + 3) == "." { start + 4 } else { start + 2 };
                 let is_column = word(inner).starts_with(|c: char| c.is_alphabetic() || c == '_');
-                if is_column && FUNCTIONS.contains(&function.as_str()) && self.wrapped.is_none() {
-                    self.wrapped = Some((function, word(inner).to_owned()));
+                if !is_column || !FUNCTIONS.contains(&function.as_str()) {
+                    return None;
                 }
+                self.wrapped.get_or_insert((function, word(inner).to_owned()));
                 continue;
             }
             let column = word(start).to_lowercase();
             if !column.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-                continue;
+                return None;
             }
             let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
             let with = |at: usize| if is_number(word(at)) { With::Number } else { With::Other };
@@ -205,15 +214,20 @@ impl Statement {
                 "=" if part.len() <= start + 3 => (true, Some(with(start + 2))),
                 "=" => (true, Some(With::Other)),
                 "IN" => (true, Some(with(start + 3))),
-                "IS" | "<" | ">" | "BETWEEN" => (false, None),
+                "BETWEEN" => {
+                    is_between = true;
+                    (false, None)
+                }
+                "IS" | "<" | ">" => (false, None),
                 "LIKE" => {
                     self.within.get_or_insert(column);
                     continue;
                 }
-                _ => continue,
+                _ => return None,
             };
             self.compared.push((column, equal, with));
         }
+        Some(())
     }
 }
 
@@ -267,6 +281,10 @@ mod tests {
             "SELECT * FROM a WHERE b IN (SELECT c FROM d)",
             "SELECT * FROM (SELECT 1) d WHERE b = 1",
             "SELECT * FROM a",
+            "SELECT * FROM a WHERE (b = 5) AND c = 1",
+            "SELECT * FROM a WHERE 5 = b AND c = 1",
+            "SELECT * FROM a WHERE s.a.b = 5 AND c = 1",
+            "SELECT * FROM a WHERE b = 'C:\\' AND c = 'x'",
             "INSERT INTO a VALUES (1)",
             &format!("SELECT * FROM a WHERE b = {}", "1".repeat(74)),
         ] {

@@ -78,7 +78,8 @@ pub fn look(context: &Context, sql: &ReadOnly<'_>, many: bool) -> Read<Files> {
         }
         let mut header = [0; HEADER];
         if tells
-            && let Ok(file) = context.source.open(path)
+            && of.is_file()
+            && let Ok(file) = context.source.open_file(path)
             && file.read_exact_at(&mut header, ROOT * page).is_ok()
             && let Some(rank) = number(&header).and_then(rank)
         {
