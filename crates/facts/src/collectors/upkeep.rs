@@ -161,7 +161,7 @@ pub static COLLECTOR: Collector = Collector {
         fact(
             "server.upkeep.backup_errors",
             "",
-            "logs of backups that end with an error, where no backup is newer: file, line, age_s; 20 at most",
+            "logs of backups that end with an error, where no backup is newer: file, what (the words by which the error is known), age_s; 20 at most",
         ),
         fact(
             "server.upkeep.units_failed",

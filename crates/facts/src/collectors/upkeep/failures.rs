@@ -10,9 +10,8 @@ use super::kept::{Kept, USUAL};
 use super::others::CARRIERS;
 use super::target::Target;
 use super::{rebuilders, web_copies};
-use crate::bounds::shortened;
 use crate::readings::Readings;
-use crate::source::Source;
+use crate::source::{Missing, Read, Source};
 
 /// Entries of a list.
 const LISTED: usize = 20;
@@ -20,9 +19,8 @@ const LISTED: usize = 20;
 /// Logs that are looked at.
 const MOST_LOGS: usize = 100;
 
-/// Bytes that are read from the end of a log, and longest line that is kept.
+/// Bytes that are read from the end of a log.
 const TAIL: u64 = 4096;
-const LONGEST_LINE: usize = 240;
 
 /// Age of a log that nobody writes any more.
 const OLDEST_S: u64 = 90 * 86_400;
@@ -38,23 +36,28 @@ pub fn put(
     readings: &Readings,
 ) {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    // A backup of today shows that a failure of a unit is over.
+    let is_fresh = all.last().is_some_and(|kept| kept.written_s + DAY_S > now_s);
     for (id, list) in [
         ("backup_errors", logs(source, jobs, folders, all, now_s)),
-        ("units_failed", units(source, jobs)),
-        ("never_wrote", never_wrote(source, jobs, all, now_s)),
-        ("rebuilders", rebuilders::frequent(source, jobs, target)),
-        ("configs_shown", web_copies::all(source)),
+        ("units_failed", if is_fresh { Ok(vec![]) } else { units(source, jobs) }),
+        ("never_wrote", Ok(never_wrote(source, jobs, all, now_s))),
+        ("rebuilders", Ok(rebuilders::frequent(source, jobs, target))),
+        ("configs_shown", Ok(web_copies::all(source))),
     ] {
-        readings.put(&format!("server.upkeep.{id}"), "jobs, logs and folders of backups", Ok(list));
+        readings.put(&format!("server.upkeep.{id}"), "jobs, logs and folders of backups", list);
     }
 }
 
-/// Logs of backups that end with an error and not with a success: file, line, age_s. `named` are folders that jobs name, `all` the
-/// backups that are there, the newest last: one that was written later shows that the log is no longer in use.
-fn logs(source: &Source, jobs: &[Job], named: &[String], all: &[Kept], now_s: u64) -> Vec<Value> {
+/// Logs of backups that end with an error and not with a success: file, what (the words by which the error is known; the line itself
+/// may hold rows or passwords), age_s. `named` are folders that jobs name, `all` the backups that are there, the newest last: one that
+/// was written later shows that the log is no longer in use. Where a log may not be read, none is told to be without an error.
+fn logs(source: &Source, jobs: &[Job], named: &[String], all: &[Kept], now_s: u64) -> Read<Vec<Value>> {
     let mut found = Vec::new();
+    let mut refused: Option<Missing> = None;
     let newest_s = all.last().map_or(0, |kept| kept.written_s);
-    for path in paths(source, jobs, named, all).into_iter().take(MOST_LOGS) {
+    let written = written(jobs);
+    for path in paths(source, &written, named, all).into_iter().take(MOST_LOGS) {
         let Ok(log) = source.stat(&path) else { continue };
         let age_s = now_s.saturating_sub(log.modified_s);
         let is_left = newest_s > log.modified_s + 3600 || age_s > OLDEST_S;
@@ -62,18 +65,33 @@ fn logs(source: &Source, jobs: &[Job], named: &[String], all: &[Kept], now_s: u6
         if is_left || !is_file || found.len() >= LISTED {
             continue;
         }
-        let Ok((end, _)) = source.end_of(&path, TAIL) else { continue };
-        if let Some(line) = error(&end) {
-            let line = shortened(line.trim().to_owned(), LONGEST_LINE);
-            found.push(json!({"file": path, "line": line, "age_s": age_s}));
+        let end = match source.end_of(&path, TAIL) {
+            Ok((end, _)) => end,
+            Err(missing) => {
+                refused.get_or_insert(missing);
+                continue;
+            }
+        };
+        let is_ours = written.contains(&path) || names_a_program(&path);
+        if let Some(what) = error(&end, is_ours) {
+            found.push(json!({"file": path, "what": what, "age_s": age_s}));
         }
     }
-    found
+    match refused {
+        Some(missing) if found.is_empty() => Err(missing),
+        _ => Ok(found),
+    }
 }
 
-/// The last line that tells of an error, where none behind it tells of a success.
-fn error(text: &str) -> Option<&str> {
-    const ERRORS: [&str; 14] = [
+/// Whether a text names a program of the server or one that makes backups of it.
+fn names_a_program(text: &str) -> bool {
+    ["mysql", "mariadb", "mariabackup", "xtrabackup", "mydumper"].iter().any(|name| text.contains(name))
+}
+
+/// The words of the last line that tells of an error, where none behind it tells of a success. Errors that any program may write count
+/// where the line names a program of the server, or the log is that of a backup (`is_ours`).
+fn error(text: &str, is_ours: bool) -> Option<String> {
+    const ERRORS: [&str; 10] = [
         "FATAL ERROR",
         "Got error",
         "mysqldump: Error",
@@ -81,31 +99,46 @@ fn error(text: &str) -> Option<&str> {
         "mariadb-dump: Error",
         "mariadb-dump: Couldn't",
         "Access denied for user",
-        "No space left on device",
         "xtrabackup: error",
         "xtrabackup: Error",
-        "Can't connect to",
-        "Permission denied",
-        "Disk quota exceeded",
         "CRITICAL **",
     ];
+    const OF_ANY: [&str; 4] =
+        ["No space left on device", "Can't connect to", "Permission denied", "Disk quota exceeded"];
     const SUCCESSES: [&str; 6] =
         ["completed OK", "Dump completed", "successful", "Successful", "SUCCESS", "backup completed"];
+    // The dump goes on and is whole: since MySQL 5.7.31 and 8.0.21 an account without PROCESS is told so each time.
+    const HARMLESS: &str = "when trying to dump tablespaces";
     for line in text.lines().rev() {
         if SUCCESSES.iter().any(|word| line.contains(word)) {
             return None;
         }
-        let is_of_client = line.contains("ERROR ") && line.contains("): ");
-        if is_of_client || ERRORS.iter().any(|word| line.contains(word)) {
-            return Some(line);
+        if line.contains(HARMLESS) {
+            continue;
+        }
+        if let Some(number) = of_client(line) {
+            return Some(number);
+        }
+        let of_any = if is_ours || names_a_program(line) { &OF_ANY[..] } else { &[] };
+        if let Some(word) = ERRORS.iter().chain(of_any).find(|word| line.contains(**word)) {
+            return Some((*word).to_owned());
         }
     }
     None
 }
 
+/// `ERROR 1045 (28000)` of a line of the client.
+fn of_client(line: &str) -> Option<String> {
+    let (_, after) = line.split_once("ERROR ")?;
+    let (number, after) = after.split_once(" (")?;
+    let (state, _) = after.split_once(')')?;
+    let is = !number.is_empty() && number.len() <= 5 && number.bytes().all(|byte| byte.is_ascii_digit());
+    let known = state.len() == 5 && state.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (is && known).then(|| format!("ERROR {number} ({state})"))
+}
+
 /// Logs beside backups, those that jobs of backups write, and those of /var/log with such a name.
-fn paths(source: &Source, jobs: &[Job], named: &[String], all: &[Kept]) -> Vec<String> {
-    let is_log = |name: &str| name.ends_with(".log") || name.ends_with(".err");
+fn paths(source: &Source, written: &[String], named: &[String], all: &[Kept]) -> Vec<String> {
     let of_backups = |name: &str| is_log(name) && ["backup", "dump"].iter().any(|part| name.contains(part));
     let above = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     let newest = all.last().map(|kept| kept.path.as_str());
@@ -127,13 +160,22 @@ fn paths(source: &Source, jobs: &[Job], named: &[String], all: &[Kept]) -> Vec<S
     for folder in named.iter().map(String::as_str).chain(["/var/log"]) {
         add(folder, &of_backups);
     }
-    let makers = jobs.iter().filter(|job| job.makes_backups());
-    let written =
-        makers.flat_map(|job| job.script.commands.iter().flat_map(|command| targets(&command.words)));
-    found.extend(written.filter(|path| is_log(path) && !path.contains('$')));
+    found.extend(written.iter().cloned());
     found.sort();
     found.dedup();
     found
+}
+
+fn is_log(name: &str) -> bool {
+    name.ends_with(".log") || name.ends_with(".err")
+}
+
+/// Logs that jobs of backups write.
+fn written(jobs: &[Job]) -> Vec<String> {
+    let makers = jobs.iter().filter(|job| job.makes_backups());
+    let written =
+        makers.flat_map(|job| job.script.commands.iter().flat_map(|command| targets(&command.words)));
+    written.filter(|path| is_log(path) && !path.contains('$')).collect()
 }
 
 /// Files that a command's output is sent to.
@@ -154,7 +196,7 @@ fn targets(words: &[String]) -> Vec<String> {
 }
 
 /// Units of backup jobs whose last run failed, by the system's log: unit, result.
-fn units(source: &Source, jobs: &[Job]) -> Vec<Value> {
+fn units(source: &Source, jobs: &[Job]) -> Read<Vec<Value>> {
     const MOST: u64 = 1 << 20;
     let mut units: Vec<&str> = jobs
         .iter()
@@ -162,13 +204,14 @@ fn units(source: &Source, jobs: &[Job]) -> Vec<Value> {
         .filter_map(|job| job.job.rsplit('/').next())
         .filter(|name| name.ends_with(".service"))
         .collect();
+    units.sort_unstable();
     units.dedup();
     if units.is_empty() {
-        return vec![];
+        return Ok(vec![]);
     }
-    let logs = ["/var/log/syslog", "/var/log/messages"];
-    let Some((text, _)) = logs.iter().find_map(|path| source.end_of(path, MOST).ok()) else { return vec![] };
-    units.into_iter().filter_map(|unit| failed(&text, unit)).take(LISTED).collect()
+    let (text, _) =
+        source.end_of("/var/log/syslog", MOST).or_else(|_| source.end_of("/var/log/messages", MOST))?;
+    Ok(units.into_iter().filter_map(|unit| failed(&text, unit)).take(LISTED).collect())
 }
 
 /// The result of a unit's last run, where it failed.
@@ -244,7 +287,7 @@ mod tests {
         };
         let jobs = [job("/etc/cron.d/x", "0 3 * * * root mysqldump -A > /srv/a.sql 2>> /srv/dump.err")];
         let told = |newest_s: u64, now_s: u64| -> Vec<String> {
-            let found = logs(&source, &jobs, &[], &[kept(newest_s)], now_s);
+            let found = logs(&source, &jobs, &[], &[kept(newest_s)], now_s).unwrap();
             found.iter().map(|entry| entry["file"].as_str().unwrap().to_owned()).collect()
         };
         let expected = ["/backup/backup.log", "/srv/dump.err", "/var/log/mysqldump.log"];
@@ -254,19 +297,37 @@ mod tests {
     }
 
     #[test]
+    fn an_error_is_told_by_its_words_alone() {
+        let told = |line: &str, is_ours: bool| error(line, is_ours);
+        let row = "ERROR 1062 (23000) at line 9: Duplicate entry 'x@y.z' for key 'email'";
+        assert_eq!(told(row, false).as_deref(), Some("ERROR 1062 (23000)"));
+        assert_eq!(told("+ mysqldump -psecret: Got error: 1045", true).as_deref(), Some("Got error"));
+        let harmless = "mysqldump: Error: 'Access denied; you need (at least one of) the PROCESS privilege(s)' when trying to dump tablespaces";
+        assert_eq!(told(harmless, true), None);
+        let rsync = "rsync: opendir \"/backup/lost+found\" failed: Permission denied (13)";
+        assert_eq!(told(rsync, false), None);
+        assert_eq!(told(rsync, true).as_deref(), Some("Permission denied"));
+        assert_eq!(
+            told("mariadb-backup: No space left on device", false).as_deref(),
+            Some("No space left on device")
+        );
+    }
+
+    #[test]
     fn the_last_run_of_a_unit_counts() {
         let log = "Nov 28 02:00:09 db1 systemd[1]: mariadb-backup.service: Failed with result 'exit-code'.\n\
             Nov 28 02:00:09 db1 systemd[1]: Failed to start MariaDB backup.\n";
         let tree = Tree::of(&[("var/log/syslog", log)]);
         let jobs = [job("/etc/systemd/system/mariadb-backup.service", "/usr/bin/mariadb-backup --backup")];
         let expected = json!({"unit": "mariadb-backup.service", "result": "exit-code"});
-        assert_eq!(units(&tree.source(), &jobs), [expected]);
+        assert_eq!(units(&tree.source(), &jobs).unwrap(), [expected]);
         let later = format!(
             "{log}Nov 29 02:00:09 db1 systemd[1]: mariadb-backup.service: Deactivated successfully.\n"
         );
         tree.file("var/log/syslog", later);
-        assert!(units(&tree.source(), &jobs).is_empty());
-        assert!(units(&tree.source(), &[]).is_empty());
+        assert!(units(&tree.source(), &jobs).unwrap().is_empty());
+        assert!(units(&tree.source(), &[]).unwrap().is_empty());
+        assert!(units(&Tree::of(&[("etc/x", "")]).source(), &jobs).is_err());
     }
 
     #[test]

@@ -162,7 +162,8 @@ pub fn all(source: &Source) -> Read<All> {
             }
             Some(_) => {}
             None => {
-                if folder != SYSTEMD && !is_of_run_parts(&folder) {
+                // anacron hands its commands to a shell as they are.
+                if folder != SYSTEMD && !is_of_run_parts(&folder) && name != "anacrontab" {
                     cut.extend(cron_lines::cut(&path, &text, makes_backups));
                 }
                 jobs.push(job);

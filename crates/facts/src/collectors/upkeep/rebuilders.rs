@@ -87,8 +87,7 @@ pub fn span(words: &[String]) -> Option<u64> {
     }
     let days = match (day.as_str(), month.as_str(), weekday.as_str()) {
         ("*", "*", "*") => 1,
-        ("*", "*", weekday) if weekday.contains(['-', ',', '/']) => 1,
-        ("*", "*", _) => 7,
+        ("*", "*", weekday) => 7 / times(weekday, 7).unwrap_or(1).clamp(1, 7),
         _ => 30,
     };
     if days > 1 {
@@ -113,11 +112,14 @@ fn times(field: &str, most: u64) -> Option<u64> {
         let step: u64 = step.parse().ok().filter(|step| *step > 0)?;
         return (range == "*").then(|| (most / step).max(1)).or(Some(2));
     }
+    // Sunday is 0 and 7.
+    let value = |text: &str| text.parse::<u64>().ok().filter(|value| *value <= most);
     let parts = field.split(',').map(|part| match part.split_once('-') {
-        Some((from, to)) => Some(to.parse::<u64>().ok()?.checked_sub(from.parse().ok()?)? + 1),
-        None => part.parse::<u64>().ok().map(|_| 1),
+        Some((from, to)) => Some(value(to)?.checked_sub(value(from)?)? + 1),
+        None => value(part).map(|_| 1),
     });
-    parts.sum()
+    let sum: u64 = parts.sum::<Option<u64>>()?;
+    Some(sum.clamp(1, most))
 }
 
 #[cfg(test)]
@@ -178,5 +180,18 @@ mod tests {
         ] {
             assert_eq!(of(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn a_field_beyond_its_values_tells_no_interval() {
+        let span = |line: &str| span(&line.split(' ').map(str::to_owned).collect::<Vec<String>>());
+        for line in
+            ["0-18446744073709551615 * * * * mysqlcheck -o", "61 1 * * * mysqlcheck -o", "5-1 1 * * * x"]
+        {
+            assert_eq!(span(line), None, "{line}");
+        }
+        assert_eq!(span("0 3 * * 1,4 mysqlcheck -o"), Some(3 * DAY_S));
+        assert_eq!(span("0 3 * * 1-5 mysqlcheck -o"), Some(DAY_S));
+        assert_eq!(span("0 3 * * 0 mysqlcheck -o"), Some(7 * DAY_S));
     }
 }

@@ -2,7 +2,7 @@
 //! sets to plain text, and loops over words.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Mark between the words that a variable of a loop stands for.
 pub const OR: char = '\u{1f}';
@@ -178,9 +178,14 @@ impl Script {
 /// A script without the texts that it gives to programs (`<<END` up to a line `END`), unless a shell reads them.
 fn without_documents(text: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
+    let all: Vec<&str> = text.lines().collect();
+    // Where each text stands last: a script of many beginnings without an end is read once.
+    let last: HashMap<&str, usize> =
+        all.iter().enumerate().map(|(place, line)| (line.trim(), place)).collect();
+    let mut place = 0;
+    while let Some(line) = all.get(place).copied() {
         kept.push(line);
+        place += 1;
         let Some((before, after)) = line.split_once("<<").filter(|(_, after)| !after.starts_with('<')) else {
             continue;
         };
@@ -191,8 +196,8 @@ fn without_documents(text: &str) -> String {
         let end = word.split([' ', ';', '|', '>', ')']).next().unwrap_or("").trim_matches(['\'', '"', '\\']);
         let is_name = end.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !end.is_empty();
         // Without its end it is something else, as a number that is shifted.
-        if is_name && !shell && lines.clone().any(|line| line.trim() == end) {
-            lines.by_ref().find(|line| line.trim() == end);
+        if is_name && !shell && last.get(end).is_some_and(|last| *last >= place) {
+            place += all[place..].iter().take_while(|line| line.trim() != end).count() + 1;
         }
     }
     kept.join("\n")
