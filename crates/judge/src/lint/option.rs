@@ -99,7 +99,14 @@ impl<'a> Linter<'a> {
             match &instead {
                 Some(new) => format!("In {place} write {new} instead"),
                 None => {
-                    format!("Remove {place}, unless something needs it: a later release will not have it")
+                    let else_is = seen.default.as_deref().map(|value| match value {
+                        "" => ", which is empty".to_owned(),
+                        value => format!(", which is {value}"),
+                    });
+                    format!(
+                        "Remove {place} where the default{} serves as well: a later release will not have it",
+                        else_is.unwrap_or_default()
+                    )
                 }
             },
         );

@@ -125,6 +125,8 @@ impl Linter<'_> {
             let remedy = if for_files {
                 "Raise the limit of open files (LimitNOFILE= in the unit, ulimit -n in a shell), and restart"
                     .to_owned()
+            } else if matches!(known.written.place, Place::Persisted(_)) {
+                format!("SET PERSIST {name} to what is meant to be after a restart, or RESET PERSIST {name}")
             } else {
                 format!("Write into {} what is meant to be after a restart", known.written.place.text())
             };

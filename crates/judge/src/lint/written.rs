@@ -33,7 +33,7 @@ impl Place {
         match self {
             Self::File(file, line, _) => format!("{file}:{line}"),
             Self::Persisted(None) => "mysqld-auto.cnf".to_owned(),
-            Self::Persisted(Some(by)) => format!("mysqld-auto.cnf, by {by}"),
+            Self::Persisted(Some(by)) => format!("mysqld-auto.cnf (by {by})"),
             Self::CommandLine(None) => "command line".to_owned(),
             Self::CommandLine(Some(file)) => format!("command line, by {file}"),
         }
